@@ -242,7 +242,7 @@ export const inspection = Layer.mergeAll(PeriodReports.layer, StoredTurns.layer)
         const { path, url } = config.database
         if (url === undefined) return Inspection.layerSqlite(path, config)
         const { layerClient } = yield* Effect.promise(() => import("./storage/sql/Postgres.ts"))
-        return Inspection.layerShared(nameOf(url), config).pipe(Layer.provide(layerClient({ url })))
+        return Inspection.layer(nameOf(url), config).pipe(Layer.provide(layerClient({ url })))
       })
     )
   ),

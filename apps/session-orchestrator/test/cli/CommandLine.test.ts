@@ -5,7 +5,6 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
-import type { Service } from "../../src/insight/inspection/Inspection.ts"
 import type { TurnReport } from "../../src/insight/inspection/TurnReport.ts"
 import { Store } from "../../src/storage/Store.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
@@ -57,11 +56,11 @@ describe("holdfast turns", () => {
     args: ReadonlyArray<string>,
     {
       found = [],
-      service = { _tag: "Runs", who: "a process" },
+      isUnserved = false,
       screen
     }: {
       readonly found?: ReadonlyArray<TurnReport>
-      readonly service?: Service
+      readonly isUnserved?: boolean
       readonly screen?: CommandLine.CommandInput["screen"]
     } = {}
   ) =>
@@ -70,7 +69,7 @@ describe("holdfast turns", () => {
       const asked: Array<boolean> = []
       const inspection = Inspected.layer(Effect.void, {
         turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
-        service: Effect.succeed(service)
+        isUnserved: Effect.succeed(isUnserved)
       })
       const outcome = yield* CommandLine.run(["turns", ...args], {
         parts: { environment, inspection },
@@ -94,15 +93,14 @@ describe("holdfast turns", () => {
 
   it.effect("notes that no service runs them if a turn is open and there is no service", () =>
     Effect.gen(function* () {
-      const none = { _tag: "None" } as const
       for (const state of ["waiting", "running", "queued"] as const) {
-        const { stderr } = yield* turns([], { found: [failed, turn({ state })], service: none })
+        const { stderr } = yield* turns([], { found: [failed, turn({ state })], isUnserved: true })
         expect(stderr).toBe(NOTE)
       }
-      const all = yield* turns(["--all"], { found: [failed, turn({})], service: none })
+      const all = yield* turns(["--all"], { found: [failed, turn({})], isUnserved: true })
       expect(all).toMatchObject({ stderr: "", asked: [true] })
-      expect(yield* turns([], { found: [waiting], service: { _tag: "Unknown" } })).toMatchObject({ stderr: "" })
-      expect(yield* turns(["--json"], { found: [waiting], service: none })).toMatchObject({ stderr: "" })
+      expect(yield* turns([], { found: [waiting] })).toMatchObject({ stderr: "" })
+      expect(yield* turns(["--json"], { found: [waiting], isUnserved: true })).toMatchObject({ stderr: "" })
     })
   )
 

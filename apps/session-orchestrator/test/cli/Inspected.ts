@@ -17,7 +17,7 @@ export const layer = (
     Layer.succeed(Inspection, {
       database: "a.db",
       turns: () => Effect.die("not asked for"),
-      service: Effect.succeed({ _tag: "None" } as const),
+      isUnserved: Effect.succeed(true),
       ...listed
     })
   ).pipe(

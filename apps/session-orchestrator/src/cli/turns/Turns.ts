@@ -1,10 +1,9 @@
 /** Runs `holdfast turns`: lists turns from the database, or from a service that is named. */
-import type { ClientError } from "@holdfast/client"
 import { defined, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Stream } from "effect"
 import { Flag } from "effect/cli"
 import { Secrets } from "../../config/redaction/Secrets.ts"
-import { Inspection, type Service as Running } from "../../insight/inspection/Inspection.ts"
+import { Inspection } from "../../insight/inspection/Inspection.ts"
 import * as TurnReport from "../../insight/inspection/TurnReport.ts"
 import * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Prose from "../../base/text/Prose.ts"
@@ -13,6 +12,14 @@ import * as Declaration from "../Declaration.ts"
 import * as Since from "../Since.ts"
 import { note, paint, Terminal } from "../terminal/Terminal.ts"
 import * as TurnsTable from "./TurnsTable.ts"
+
+/** The conditions; a turn must meet all of them. */
+const filters = {
+  failed: Declaration.toggle("failed", "Print failed turns only"),
+  since: Since.flag("Print turns accepted or ended since then, ended ones too"),
+  model: Declaration.text("model", "PROVIDER/MODEL", "Print turns of this model, or of this provider"),
+  limit: Declaration.orUndefined(Declaration.whole("limit", "Print the newest N of these turns", 1))
+}
 
 /** The command `turns`. */
 export const command = RunningService.reading(
@@ -23,10 +30,7 @@ export const command = RunningService.reading(
     options: {
       json: Declaration.toggle("json", "Print one JSON object a line; times in milliseconds"),
       all: Declaration.toggle("all", "Print ended turns too").pipe(Flag.withAlias("a")),
-      failed: Declaration.toggle("failed", "Print failed turns only"),
-      since: Since.flag("Print turns accepted or ended since then, ended ones too"),
-      model: Declaration.text("model", "PROVIDER/MODEL", "Print turns of this model, or of this provider"),
-      limit: Declaration.orUndefined(Declaration.whole("limit", "Print the newest N of these turns", 1))
+      ...filters
     },
     examples: {
       "holdfast turns": "Turns that have not ended",
@@ -40,11 +44,11 @@ export const command = RunningService.reading(
     const { redact } = yield* Secrets
     const now = yield* Clock.currentTimeMillis
     const isAll = all || filter.failed || filter.since !== undefined
-    const { database, service, turns } = yield* read(
+    const { database, isUnserved, turns } = yield* read(
       (client, { url }) => listed(client, url, filter, isAll, now),
       stored(isAll)
     )
-    const chosen = filtered(turns, filter)
+    const chosen = turns.filter((turn) => passes(turn, filter)).slice(-(filter.limit ?? Infinity))
     if (json) {
       for (const turn of chosen) terminal.stdout(`${Prose.inJson(redact(JSON.stringify(turn)))}\n`)
       return
@@ -58,44 +62,20 @@ export const command = RunningService.reading(
       paint: (color, text) => paint(terminal.colors.stdout, color, text)
     })
     terminal.stdout(`${redact(lines.join("\n"))}\n`)
-    if (service._tag === "None" && chosen.some(({ state }) => OPEN.some((open) => open === state))) {
+    if (isUnserved && chosen.some(({ state }) => OPEN.some((open) => open === state))) {
       note(terminal, "yellow", "No service runs on this database: its turns continue when `holdfast serve` is started.")
     }
   })
 )
 
-/** The conditions; a turn must meet all of them. */
-export interface TurnsFilter {
-  readonly failed: boolean
-  /** The turn was accepted or ended since then, or has not ended; epoch milliseconds. */
-  readonly since: number | undefined
-  /** `provider/model`, or a provider. */
-  readonly model: string | undefined
-  /** The number of turns at most; the newest are kept. */
-  readonly limit: number | undefined
-}
-
-/** The turns that meet the conditions, in their order. */
-export const filtered = (
-  turns: ReadonlyArray<TurnReport.TurnReport>,
-  filter: TurnsFilter
-): ReadonlyArray<TurnReport.TurnReport> => {
-  const passing = turns.filter((turn) => passes(turn, filter))
-  return filter.limit === undefined ? passing : passing.slice(-filter.limit)
-}
-
 // --- internal
 
-/** Turns in the order of acceptance, where they are from, and the service that runs them. */
-interface Found {
-  readonly turns: ReadonlyArray<TurnReport.TurnReport>
-  readonly database: string
-  readonly service: Running
-}
+type TurnsFilter = Declaration.Given<typeof filters>
 
+/** Turns in the order of acceptance, where they are from, and whether no service runs them. */
 const stored = Effect.fnUntraced(function* (all: boolean) {
-  const { database, service, turns } = yield* Inspection
-  return { database, turns: yield* turns({ all }), service: yield* service } satisfies Found
+  const { database, isUnserved, turns } = yield* Inspection
+  return { database, turns: yield* turns({ all }), isUnserved: yield* isUnserved }
 })
 
 /** The same of a service. */
@@ -105,7 +85,7 @@ const listed = (
   { failed, model, since }: TurnsFilter,
   isAll: boolean,
   now: number
-): Effect.Effect<Found, ClientError> => {
+) => {
   const ended = failed ? ["failed" as const] : isAll ? TurnEvent.TurnStatus.literals : []
   const lists = [
     ...(failed ? [] : OPEN).map((status) => listTurns(defined({ status, model }))),
@@ -116,7 +96,7 @@ const listed = (
     turns: lists
       .flatMap((turns) => Array.from(turns, (turn) => TurnReport.of(turn, now)))
       .toSorted((a, b) => a.acceptedAt - b.acceptedAt),
-    service: { _tag: "Runs", who: database }
+    isUnserved: false
   }))
 }
 

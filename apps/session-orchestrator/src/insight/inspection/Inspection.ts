@@ -8,8 +8,7 @@ import { SqlDatabase } from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { History } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
-import type { SqlClient } from "effect/sql"
+import { Clock, Context, Effect, Layer, Option, Predicate, Stream } from "effect"
 import * as fs from "node:fs"
 import type { Values } from "../../config/Config.ts"
 import { Lists, rowsOf } from "../../storage/Lists.ts"
@@ -20,12 +19,6 @@ import { Store } from "../../storage/Store.ts"
 import * as TurnSetting from "../../engine/turn/TurnSetting.ts"
 import * as Holders from "./Holders.ts"
 import * as TurnReport from "./TurnReport.ts"
-
-/** Whether a service runs the turns: one process or several, none, or unknown. */
-export type Service =
-  | { readonly _tag: "Runs"; readonly who: string }
-  | { readonly _tag: "None" }
-  | { readonly _tag: "Unknown" }
 
 /** Reads one database. */
 export class Inspection extends Context.Service<Inspection, Effect.Success<ReturnType<typeof make>>>()(
@@ -42,7 +35,7 @@ export const layerSqlite = (
 ): Layer.Layer<Inspection | SqlStore.Storage, StorageError> =>
   Layer.suspend(() =>
     fs.statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
-      ? layer(path, settings, ownerOf(path)).pipe(
+      ? layer(path, settings, Tenancy.ownerOf(path)).pipe(
           Layer.provide(SqliteClient.layerExplained({ filename: path, readonly: true }))
         )
       : Layer.effectContext(
@@ -57,25 +50,21 @@ export const layerSqlite = (
   )
 
 /**
- * Reads a database that runners share.
+ * Reads a database.
  *
- * @param database its address without a password
+ * @param database names it in errors: its address, without a password
+ * @param owner the process that has it; absent: runners share it
  */
-export const layerShared = (
-  database: string,
-  settings: Settings
-): Layer.Layer<Inspection | SqlStore.Storage, StorageError, SqlClient.SqlClient> => layer(database, settings)
+export const layer = (database: string, settings: Settings, owner?: Effect.Effect<unknown, unknown>) =>
+  Layer.effect(Inspection, make(database, settings, owner)).pipe(Layer.provideMerge(SqlStore.layerReading(database)))
 
 // --- internal
 
-/**
- * @param database names it in errors
- * @param owner the process that has it; absent: runners share it
- */
-const layer = (database: string, settings: Settings, owner?: Effect.Effect<Service>) =>
-  Layer.effect(Inspection, make(database, settings, owner)).pipe(Layer.provideMerge(SqlStore.layerReading(database)))
-
-const make = Effect.fnUntraced(function* (database: string, settings: Settings, owner?: Effect.Effect<Service>) {
+const make = Effect.fnUntraced(function* (
+  database: string,
+  settings: Settings,
+  owner?: Effect.Effect<unknown, unknown>
+) {
   const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
   const lists = yield* Lists
   const store = yield* Store
@@ -83,8 +72,10 @@ const make = Effect.fnUntraced(function* (database: string, settings: Settings, 
   return {
     /** The database: a file, or an address without its password. */
     database,
-    /** The service that runs the turns. */
-    service: owner ?? runnersOf(holders),
+    /** Whether no service runs the turns. A user who may read the database may lack the right to find that out: `false` then. */
+    isUnserved: Effect.map(owner ?? Effect.map(holders, (found) => found?.runners[0]), Predicate.isUndefined).pipe(
+      Effect.orElseSucceed(() => false)
+    ),
     /** The turns that are not sealed, or all of them, in the order of acceptance. */
     turns: ({ all }: { readonly all: boolean }) => reports({ lists, store }, settings, holders, all)
   }
@@ -146,25 +137,3 @@ const linked = (rows: ReadonlyArray<TurnRow>): ReadonlyArray<Linked> => {
     return one
   })
 }
-
-const UNKNOWN: Service = { _tag: "Unknown" }
-
-const runnersOf = (holders: Effect.Effect<Holders.Holders | undefined, StorageError>): Effect.Effect<Service> =>
-  holders.pipe(
-    Effect.map((holders): Service => {
-      const runners = holders?.runners ?? []
-      return runners.length === 0 ? { _tag: "None" } : { _tag: "Runs", who: `runners ${runners.join(", ")}` }
-    }),
-    Effect.orElseSucceed(() => UNKNOWN)
-  )
-
-const ownerOf = (path: string): Effect.Effect<Service> =>
-  Tenancy.ownerOf(path).pipe(
-    Effect.map((owner): Service =>
-      owner === undefined
-        ? { _tag: "None" }
-        : { _tag: "Runs", who: owner === "unnamed" ? "a process" : Tenancy.describe(owner) }
-    ),
-    // A user who may read the database may lack the right to try its lock.
-    Effect.orElseSucceed(() => UNKNOWN)
-  )

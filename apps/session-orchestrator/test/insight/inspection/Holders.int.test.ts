@@ -60,13 +60,13 @@ const given = Effect.gen(function* () {
     }
     yield* Logged.events(NumberedData.turnId(3), [NumberedData.end(3, 3)], 0)
   }).pipe(Effect.provide(Postgres.layer({ url })))
-  const inspection = Inspection.layerShared("the database", { prices: {}, retry: {} }).pipe(
+  const inspection = Inspection.layer("the database", { prices: {}, retry: {} }).pipe(
     Layer.provide(Postgres.layerClient({ url }))
   )
   const look = Effect.gen(function* () {
-    const { service, turns } = yield* Inspection.Inspection
+    const { isUnserved, turns } = yield* Inspection.Inspection
     const runners = (yield* turns({ all: true })).map(({ runner }) => runner)
-    return { runners, service: yield* service }
+    return { runners, isUnserved: yield* isUnserved }
   }).pipe(Effect.provide(inspection))
   const recorded = (since: number) =>
     Effect.flatMap(Lists, ({ recording }) => recording(since, 100)).pipe(
@@ -103,14 +103,14 @@ it.live(
     Effect.gen(function* () {
       const { look, recorded, sql, url } = yield* given
       expect(shardOf(1)).not.toBe(shardOf(2))
-      expect(yield* look).toEqual({ runners: [null, null, undefined], service: { _tag: "None" } })
+      expect(yield* look).toEqual({ runners: [null, null, undefined], isUnserved: true })
 
       const [a, b] = [yield* runner(url, "10.0.0.5"), yield* runner(url, "::1")]
       yield* a.acquire([shardOf(1)])
       yield* b.acquire(others)
       expect(yield* look).toEqual({
         runners: ["10.0.0.5:4748", "::1:4748", undefined],
-        service: { _tag: "Runs", who: "runners 10.0.0.5:4748, ::1:4748" }
+        isUnserved: false
       })
 
       // The effect of a kill -9 on the database.
