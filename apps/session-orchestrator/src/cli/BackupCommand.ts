@@ -1,6 +1,6 @@
 /** Runs `holdfast backup FILE`: copies the database while the service runs, and checks the copy. */
 import { Count } from "@holdfast/wire"
-import { Clock, Effect } from "effect"
+import { ByteSize, Clock, Effect } from "effect"
 import type { Progress } from "../storage/sqlite/Backup.ts"
 import * as Declaration from "./Declaration.ts"
 import { ExitCode, Refused } from "./Ended.ts"
@@ -69,9 +69,4 @@ const progressOn = ({ stderr }: Terminal["Service"], begunAt: number) => {
 }
 
 /** A number of bytes for people: `12.3 MiB`. */
-const size = (bytes: number): string => {
-  const power = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
-  return `${(bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${UNITS[power]}`
-}
-
-const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"] as const
+const size = (bytes: number): string => ByteSize.format(ByteSize.bytes(bytes), { precision: 1, trailingZeros: true })

@@ -7,6 +7,7 @@
  */
 import { Effect, FileSystem, Option, Result } from "effect"
 import { Argument } from "effect/cli"
+import { isUtf8 } from "node:buffer"
 import { isDeepStrictEqual } from "node:util"
 import * as Environment from "../config/reading/Environment.ts"
 import { causeOf } from "../base/system/PlatformFailure.ts"
@@ -146,10 +147,10 @@ const read = Effect.fnUntraced(function* (path: string) {
       : yield* Refused.failed(`${path} cannot be read: ${causeOf(failure)}. Nothing was changed.`)
   }
   const [bytes, { mode }] = found.success
-  const text = Option.liftThrowable(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes))()
-  if (Option.isNone(text)) return yield* refuse(`${path} is not UTF-8. Nothing was changed.`)
-  const mark = text.value.startsWith("\ufeff") ? "\ufeff" : ""
-  return { text: text.value.slice(mark.length), mark, mode: mode & 0o7777 } satisfies Known
+  if (!isUtf8(bytes)) return yield* refuse(`${path} is not UTF-8. Nothing was changed.`)
+  const text = Buffer.from(bytes).toString()
+  const mark = text.startsWith("\ufeff") ? "\ufeff" : ""
+  return { text: text.slice(mark.length), mark, mode: mode & 0o7777 } satisfies Known
 })
 
 /** Writes beside the file and renames: a reader, or a disk that is full, never meets half of it. */

@@ -1,6 +1,7 @@
 /** Finds the media type of a file, by its first bytes or else by its name, and the ending of a type. Plain functions. */
 import { Option } from "effect"
 import { Mime } from "effect/http"
+import { isUtf8 } from "node:buffer"
 
 /** Endings that the platform's table lacks, or has others before. */
 const ENDINGS: ReadonlyMap<string, string> = new Map([
@@ -39,7 +40,11 @@ export const of = (name: string, bytes: Uint8Array): string => {
   const known = BY_START.find(([pattern]) => pattern.test(start))?.[1]
   if (known !== undefined) return known
   const named = byName(name)
-  return isText(bytes) ? (named !== undefined && TEXT.test(named) ? named : "text/plain") : (named ?? BYTES)
+  return isUtf8(bytes) && !bytes.includes(0)
+    ? named !== undefined && TEXT.test(named)
+      ? named
+      : "text/plain"
+    : (named ?? BYTES)
 }
 
 // --- internal
@@ -48,11 +53,3 @@ const BYTES = "application/octet-stream"
 
 /** The endings of program texts are those of films and schedules elsewhere. */
 const TEXT = /^(?:text\/.*|image\/svg\+xml|application\/(?:json|xml))$/
-
-const isText = (bytes: Uint8Array): boolean => {
-  try {
-    return !new TextDecoder("utf-8", { fatal: true }).decode(bytes).includes("\0")
-  } catch {
-    return false
-  }
-}

@@ -1,5 +1,6 @@
 /** Points a client at Holdfast: the provider that its calls go to, its base URL there, and what it is started with. */
-import { Effect, FileSystem, Option } from "effect"
+import { JsonShape } from "@holdfast/wire"
+import { Effect, FileSystem } from "effect"
 import type { Values } from "../config/Config.ts"
 import * as Upstreams from "../gateway/Upstreams.ts"
 import * as Declaration from "./Declaration.ts"
@@ -13,13 +14,7 @@ export const flags = {
 }
 
 /** How a client's calls pass through Holdfast. */
-export interface Pointing {
-  readonly provider: string
-  /** Its base URL. */
-  readonly url: string
-  /** What it needs beside that. */
-  readonly variables: ReadonlyArray<Clients.Variable>
-}
+export type Pointing = Effect.Success<ReturnType<typeof of>>
 
 /** What is asked for. */
 interface Wanted {
@@ -44,13 +39,13 @@ export const of = Effect.fnUntraced(function* (client: Clients.Program, wanted: 
     )
   }
   const address = `${service}/to/${provider}${profile === undefined ? "" : `@${profile}`}`
-  const pointing: Pointing = {
+  return {
     provider,
-    // OpenCode's adapter for OpenAI adds no version, as the SDK of OpenAI.
+    /** Its base URL. OpenCode's adapter for OpenAI adds no version, as the SDK of OpenAI. */
     url: address + (provider === client.provider ? path : ""),
+    /** What it needs beside that. */
     variables: variables.filter(({ origin }) => origin === undefined || originOf(baseUrl) === origin)
   }
-  return pointing
 })
 
 /** The endpoint of a provider of the configuration; another name is refused. */
@@ -90,6 +85,5 @@ const providerOf = Effect.fnUntraced(function* ({ login, provider }: Clients.Pro
   if (login === undefined || home === undefined) return provider
   const files = yield* FileSystem.FileSystem
   const text = yield* Effect.orElseSucceed(files.readFileString(`${home}/${login.file}`), () => "")
-  const value = Option.getOrUndefined(Option.liftThrowable((): unknown => JSON.parse(text))())
-  return login.provider(value) ?? provider
+  return login.provider(JsonShape.parse(text)) ?? provider
 })

@@ -16,7 +16,7 @@ export const PAST: Declaration.Form<number> = {
   expected: '"12 hours", a time of day such as "22:00", "yesterday", or a date such as "2026-11-22T07:00:00Z"',
   read: (text, now) => {
     const daysAgo = ["today", "yesterday"].indexOf(text)
-    return daysAgo === -1 ? read(text, now, false) : startOf(now, daysAgo)
+    return daysAgo === -1 ? read(text, now, false) : DailyTime.onDay(MIDNIGHT, now, -daysAgo)
   }
 }
 
@@ -44,12 +44,7 @@ const read = (text: string, now: number, isAhead: boolean): number | undefined =
   return Number.isNaN(date) ? undefined : date
 }
 
-/** A day may have 23 or 25 hours. */
-const startOf = (now: number, daysAgo: number): number => {
-  const day = new Date(now)
-  day.setDate(day.getDate() - daysAgo)
-  return day.setHours(0, 0, 0, 0)
-}
+const MIDNIGHT: DailyTime.TimeOfDay = { hours: 0, minutes: 0 }
 
 /** RFC 3339, or a day alone; `Date.parse` would accept many other texts. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i

@@ -272,7 +272,7 @@ describe("holdfast backup", () => {
 
   it.effect("writes a line for each tenth of a slow copy", () =>
     Effect.gen(function* () {
-      expect(yield* backup({}, 2_000)).toMatchObject({ stderr: "Copied 50 % of 2 bytes\nChecking 2 bytes\n" })
+      expect(yield* backup({}, 2_000)).toMatchObject({ stderr: "Copied 50 % of 2.0 B\nChecking 2.0 B\n" })
     })
   )
 

@@ -1,4 +1,5 @@
 /** Reports when few file descriptors are left, so that new work is refused before the work under way fails. */
+import { Option } from "effect"
 import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { devNull } from "node:os"
 
@@ -10,7 +11,7 @@ export const FEW_LEFT = "The service has few file descriptors left (ulimit -n). 
 
 /** Whether few descriptors are left. */
 export const areFew = (limit = LIMIT, inUse: () => number = ofProcess): boolean =>
-  limit !== undefined && inUse() > SHARE * limit
+  !Number.isNaN(limit) && inUse() > SHARE * limit
 
 /** The folder that has an entry for each descriptor in use. */
 interface Folder {
@@ -62,14 +63,7 @@ const lowestFree = (): number => {
   }
 }
 
-/** Of this process, on Linux; `undefined`: not known. Node raises it as far as it may before this is read. */
-const limitOfProcess = (): number | undefined => {
-  try {
-    const soft = /^Max open files\s+(\d+)/mu.exec(readFileSync("/proc/self/limits", "utf8"))?.[1]
-    return soft === undefined ? undefined : Number(soft)
-  } catch {
-    return undefined
-  }
-}
+const limits = Option.liftThrowable(() => readFileSync("/proc/self/limits", "utf8"))
 
-const LIMIT = limitOfProcess()
+/** Of this process, on Linux; no number elsewhere. Node raises it as far as it may before this is read. */
+const LIMIT = Number(/^Max open files\s+(\d+)/mu.exec(Option.getOrElse(limits(), () => ""))?.[1])

@@ -32,9 +32,8 @@ export const next = (time: TimeOfDay, now: number): number => {
 /** The texts that `parse` reads. */
 export const PATTERN = /^([01]\d|2[0-3]):([0-5]\d)$/
 
-// --- internal
-
-const onDay = ({ hours, minutes }: TimeOfDay, now: number, days: number): number => {
+/** The moment of a time of day so many days after `now`. */
+export const onDay = ({ hours, minutes }: TimeOfDay, now: number, days: number): number => {
   const date = new Date(now)
   date.setHours(0, 0, 0, 0)
   date.setDate(date.getDate() + days)

@@ -4,9 +4,9 @@
  * Every mistake is reported with its line, all at once, and nothing of such a file is used. Each prompt has an id, its own or one made
  * from its line, so the same file again gives the same ids. Equal lines of one file have different ids.
  */
-import { Ids } from "@holdfast/wire"
+import { Ids, JsonShape } from "@holdfast/wire"
 import { WorkGroup } from "@holdfast/wire/api"
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import { createHash } from "node:crypto"
 import * as ConfigProblem from "../../config/reading/ConfigProblem.ts"
 
@@ -78,18 +78,7 @@ const isJsonLines = (name: string, first: string): boolean => {
   return !/\.(txt|md)$/i.test(name) && isJsonObject(first)
 }
 
-const isJsonObject = (text: string): boolean => {
-  const value = jsonOf(text)
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-}
-
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+const isJsonObject = (text: string): boolean => Predicate.isObject(JsonShape.parse(text))
 
 /** A prompt is text. A line of JSON was meant for the other form: as a prompt, its id and settings would be lost. */
 const readText = (content: string): Result.Result<Line, string> =>
@@ -102,7 +91,7 @@ const readText = (content: string): Result.Result<Line, string> =>
 
 const readJson = (content: string): Result.Result<Line, string> => {
   if (!isJsonObject(content)) return Result.fail('expected a JSON object such as {"prompt": "Hello"}')
-  const value = jsonOf(content)
+  const value = JsonShape.parse(content)
   return Result.mapError(decodeLine(value), ({ issue }) => ConfigProblem.firstOf(issue, value))
 }
 

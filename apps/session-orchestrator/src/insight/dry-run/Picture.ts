@@ -7,6 +7,7 @@
 import { Preview, type RetryPolicy } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import * as OutageScripts from "./OutageScripts.ts"
+import * as DurationText from "../../base/text/DurationText.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import * as Svg from "../../base/text/Svg.ts"
 import type { Comparison } from "./Trial.ts"
@@ -25,7 +26,7 @@ export const svg = (title: string, { assumptions, outages, trials, was }: Compar
     description: (was === undefined ? OutageScripts.describe(outages) : assumptions).join(" "),
     from,
     to: from + length,
-    tick: was === undefined ? elapsed : (ms) => new Date(from + ms).toTimeString().slice(0, 5),
+    tick: was === undefined ? DurationText.rough : (ms) => new Date(from + ms).toTimeString().slice(0, 5),
     sections: shown.map(({ name, result: { turns } }) => ({
       heading: name,
       rows: [...endpoints(turns), ...sampled(turns).map(rowOf)]
@@ -58,24 +59,12 @@ export const ofSchedule = (
   const to = Math.max(1_000, ...rows.flatMap(({ marks }) => marks.map(({ at }) => at)))
   return draw({
     title,
-    description: `${delays.length} retries within ${elapsed(whole.totalMs)} of the first failure.`,
+    description: `${delays.length} retries within ${DurationText.rough(whole.totalMs)} of the first failure.`,
     from: 0,
     to,
-    tick: elapsed,
+    tick: DurationText.rough,
     sections: [{ heading: "calls while an endpoint fails", rows }]
   })
-}
-
-/** The time since the start, for an axis: `1 h`, `1:30`, `10 min`, `30 s`. */
-const elapsed = (ms: number): string => {
-  const seconds = Math.round(ms / 1000)
-  if (seconds === 0) return "0"
-  if (seconds % 3_600 === 0) return `${seconds / 3_600} h`
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  if (seconds % 60 === 0 && minutes < 60) return `${minutes} min`
-  const two = (n: number) => String(n).padStart(2, "0")
-  return minutes < 60 ? `${minutes}:${two(seconds % 60)} min` : `${Math.floor(minutes / 60)}:${two(minutes % 60)} h`
 }
 
 // --- internal
@@ -133,12 +122,6 @@ interface Row {
   readonly marks: ReadonlyArray<{ readonly kind: Kind; readonly at: number }>
 }
 
-/** Rows under a heading. */
-interface Section {
-  readonly heading: string
-  readonly rows: ReadonlyArray<Row>
-}
-
 /** A drawing from one moment to another. */
 interface Drawing {
   readonly title: string
@@ -146,7 +129,8 @@ interface Drawing {
   readonly description: string
   readonly from: number
   readonly to: number
-  readonly sections: ReadonlyArray<Section>
+  /** Rows under a heading. */
+  readonly sections: ReadonlyArray<{ readonly heading: string; readonly rows: ReadonlyArray<Row> }>
   /** Names a moment on the axis; `ms` is counted from `from`. */
   readonly tick: (ms: number) => string
 }
@@ -216,7 +200,7 @@ const stroke = (kind: Kind, d: string): string => {
   return Svg.path(d, color, { "stroke-width": width, opacity })
 }
 
-const legend = (sections: ReadonlyArray<Section>): ReadonlyArray<string> => {
+const legend = (sections: Drawing["sections"]): ReadonlyArray<string> => {
   const rows = sections.flatMap(({ rows }) => rows)
   const used = KINDS.filter((kind) =>
     rows.some(({ marks, spans }) => [...marks, ...spans].some((item) => item.kind === kind))

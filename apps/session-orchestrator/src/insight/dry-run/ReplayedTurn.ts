@@ -9,6 +9,7 @@
  */
 import { type Directive, type Records, RetryStrategy, type Route } from "@holdfast/kernel"
 import type { Engine } from "@holdfast/kernel/host"
+import { Basis } from "@holdfast/policy"
 import { defined, type Failure, Ids, type Message, Target } from "@holdfast/wire"
 import type { RecordedTurn } from "../../storage/Recording.ts"
 import { RESIDENT_MS } from "../../engine/parking/Parking.ts"
@@ -71,7 +72,8 @@ export class ReplayedTurn extends DryTurn {
 
   /** A person had switched retries off (P15). */
   protected override isEnabled(): boolean {
-    return super.isEnabled() && !(this.isFollowing && this.decision !== undefined && isSwitchedOff(this.decision))
+    const basis = this.isFollowing ? Basis.of(this.decision?.basis) : undefined
+    return super.isEnabled() && !(basis?._tag === "Refused" && basis.because === "switched-off")
   }
 
   protected override start(command: Engine.Command): void {
@@ -221,6 +223,3 @@ const isSame = (a: Directive.Directive, b: Directive.Directive, present: Route.R
 
 const decidedAt = (decision: Directive.Directive | undefined): number | undefined =>
   decision?._tag === "Retry" ? RetryStrategy.sinceOf(decision) : undefined
-
-const isSwitchedOff = ({ basis }: Directive.Directive): boolean =>
-  typeof basis === "object" && basis !== null && "because" in basis && basis["because"] === "switched-off"

@@ -51,7 +51,7 @@ export const run = (name: string, dryRun: DryRun.DryRun, prices?: Prices.Prices)
 /** Calls `step` until it returns `false`. */
 export const inSlices = (step: () => boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
-    for (let isOver = false; !isOver; yield* pause) {
+    for (let isOver = false; !isOver; yield* Effect.yieldNow) {
       const end = performance.now() + SLICE_MS
       while (!isOver && performance.now() < end) isOver = !step()
     }
@@ -89,11 +89,6 @@ export const hasLimits = ({ spend = [] }: Pick<ConfiguredRun.Configured, "spend"
 
 /** Between two pauses; a moment with a long answer takes longer. */
 const SLICE_MS = 5
-
-const pause = Effect.callback<void>((resume) => {
-  const timer = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(timer))
-})
 
 const assumptions = (config: ConfiguredRun.Configured): ReadonlyArray<string> => [
   "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
