@@ -8,13 +8,11 @@
  */
 import { agent, methods, PROTOCOL_VERSION, RequestError, type SessionConfigOption } from "@agentclientprotocol/sdk"
 import type { Client, Conversation } from "@holdfast/client/effect"
-import { Ids, Target } from "@holdfast/wire"
+import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Schema, type Scope } from "effect"
 import * as AcpUpdates from "./AcpUpdates.ts"
 import * as AcpSession from "./AcpSession.ts"
 import * as AcpStream from "./AcpStream.ts"
-import { Profile } from "@holdfast/policy"
-import type { Values } from "../config/Config.ts"
 
 /** What the agent runs with. */
 export interface Options {
@@ -29,14 +27,8 @@ export interface Options {
 }
 
 /** Serves one client to the end of the input. */
-export const run: (options: Options) => Effect.Effect<void, never, Scope.Scope> = Effect.fnUntraced(function* ({
-  input,
-  models,
-  opening,
-  output,
-  service,
-  version
-}) {
+export const run = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<void, never, Scope.Scope> {
+  const { input, models, opening, output, service, version } = options
   const services = yield* Effect.context<Scope.Scope>()
   const sessions = new Map<string, AcpSession.AcpSession>()
 
@@ -119,19 +111,6 @@ export const run: (options: Options) => Effect.Effect<void, never, Scope.Scope> 
 
 /** The id of the option. */
 const MODEL = "model"
-
-/** The models that a configuration names: its own, those that it falls back to, and those that it describes. */
-export const modelsIn = ({
-  model,
-  models,
-  retry
-}: Pick<Values, "model" | "models" | "retry">): ReadonlyArray<string> => {
-  const { routing } = Profile.resolve(retry)
-  const targets = routing.type === "round-robin" ? routing.targets : Object.values(routing.chains).flat()
-  return Array.from(
-    new Set([...[...(model === undefined ? [] : [model]), ...targets].map(Target.format), ...Object.keys(models)])
-  )
-}
 
 /** The option, with the session's model and those to choose from. */
 const optionOf = (current: string, named: ReadonlyArray<string>): SessionConfigOption => ({

@@ -8,6 +8,7 @@
 import { defined } from "@holdfast/wire"
 import { Effect, Stdio } from "effect"
 import { Readable, Writable } from "node:stream"
+import * as ModelChoice from "../config/ModelChoice.ts"
 import { Outlet } from "../rpc/Outlet.ts"
 import * as RemoteConversation from "../rpc/RemoteConversation.ts"
 import * as RpcSession from "../rpc/RpcSession.ts"
@@ -89,7 +90,7 @@ export const acp = NearService.command(
       version: parts.version,
       service,
       opening: defined({ model, retry: profile && { profile }, system }),
-      models: AcpAgent.modelsIn(config),
+      models: ModelChoice.namesIn(config),
       input: Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>,
       output: Writable.toWeb(process.stdout)
     })

@@ -35,6 +35,17 @@ interface ModelChoice {
   readonly notice?: string
 }
 
+/** The names of the models that a configuration has: its own, those of its retries, and those that it describes. */
+export const namesIn = ({
+  model,
+  models,
+  retry
+}: Pick<Values, "model" | "models" | "retry">): ReadonlyArray<string> => [
+  ...(model === undefined ? [] : [Target.format(model)]),
+  ...RetrySettings.targetNames(retry).map(({ name }) => name),
+  ...Object.keys(models)
+]
+
 /**
  * Chooses the model, and checks all targets that the configuration names: a target of `retry` needs its provider and the key; an entry of
  * `models` needs the provider alone, because a model may be described only.

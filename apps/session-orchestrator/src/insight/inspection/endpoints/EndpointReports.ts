@@ -7,9 +7,10 @@
  * - A pause of a credential or an account belongs to every listed model of it.
  */
 import type { Route } from "@holdfast/kernel"
-import { type News, RetrySettings, Standing } from "@holdfast/policy"
+import { type News, Standing } from "@holdfast/policy"
 import { Count, defined, type Health, Target } from "@holdfast/wire"
 import type { Values } from "../../../config/Config.ts"
+import * as ModelChoice from "../../../config/ModelChoice.ts"
 import * as ProviderTable from "../../../config/ProviderTable.ts"
 import type { GateView } from "../../../engine/gate/Gatekeeper.ts"
 import type { KnownGate } from "../../../engine/gate/Gates.ts"
@@ -40,13 +41,9 @@ export const routesOf = (
   { calls, standing }: Pick<Findings, "calls" | "standing">,
   gates: ReadonlyArray<Route.Route>
 ): ReadonlyArray<Route.Route> => {
-  const { model, models, providers, retry } = config
-  const named = [...RetrySettings.targetNames(retry).map(({ name }) => name), ...Object.keys(models)]
-  const targets = [
-    ...(model === undefined ? [] : [model]),
-    ...[...named, ...Object.keys(standing.targets)].flatMap((name) => Target.parse(name) ?? [])
-  ]
-    .filter(({ provider }) => providers.has(ProviderName.configured(provider)))
+  const targets = [...ModelChoice.namesIn(config), ...Object.keys(standing.targets)]
+    .flatMap((name) => Target.parse(name) ?? [])
+    .filter(({ provider }) => config.providers.has(ProviderName.configured(provider)))
     .map((target) =>
       ProviderName.accountOf(target.provider) === undefined
         ? target
@@ -79,12 +76,8 @@ export const of = (
 }
 
 /** Which turns a gate lets through, in one or two sentences. */
-export const gateWords = ({
-  held,
-  phase,
-  room,
-  waiting
-}: Pick<GateView, "phase" | "waiting" | "held" | "room">): string => {
+export const gateWords = (view: Pick<GateView, "phase" | "waiting" | "held" | "room">): string => {
+  const { held, phase, room, waiting } = view
   const waits = waiting === 1 ? "1 turn waits" : `${waiting} turns wait`
   const all = `${waits}${held === 0 ? "" : `, ${held} of them after the end of their wait`}.`
   const words: { readonly [P in GateView["phase"]]: readonly [none: string, some: string] } = {
@@ -193,10 +186,7 @@ const failureReport = ({ at, failure }: Failed, redact: Findings["redact"]): Hea
   ...defined({ askedUntil: failure.hint && at + failure.hint.retryAfterMs })
 })
 
-const elsewhereOf = (
-  { answeredAt, failedAt, failure }: News.News,
-  redact: Findings["redact"]
-): NonNullable<Health.EndpointReport["elsewhere"]> =>
+const elsewhereOf = ({ answeredAt, failedAt, failure }: News.News, redact: Findings["redact"]) =>
   defined({
     answeredAt: answeredAt > 0 ? answeredAt : undefined,
     failure: failure && failureReport({ failure, at: failedAt }, redact)
@@ -215,12 +205,7 @@ const gateReport = (view: GateView): Health.GateReport => {
   }
 }
 
-const KINDS = [
-  ["targets", "target"],
-  ["models", "model"],
-  ["credentials", "credential"],
-  ["accounts", "account"]
-] as const
+const KINDS = { targets: "target", models: "model", credentials: "credential", accounts: "account" } as const
 
 const pausesOf = (
   standing: Standing.Standing,
@@ -230,12 +215,12 @@ const pausesOf = (
   [target, ...ofAccounts(standing, target)].flatMap((target) =>
     Standing.usedBy(target, credential).flatMap((thing) => {
       const pause = Standing.of(standing, thing, now)
-      const [, of] = KINDS.find(([kind]) => kind === thing.kind) ?? []
-      if (pause === undefined || of === undefined) return []
+      if (pause === undefined) return []
       const { askedUntil, reason, since, until } = pause
       const account = ProviderName.accountOf(target.provider)
       const isAsked = askedUntil !== undefined && askedUntil >= until
-      return [{ of, until, reason, isAsked, ...defined({ credential: account && `client ${account}`, since }) }]
+      const credential = account && `client ${account}`
+      return [{ of: KINDS[thing.kind], until, reason, isAsked, ...defined({ credential, since }) }]
     })
   )
 

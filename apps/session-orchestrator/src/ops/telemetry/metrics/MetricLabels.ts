@@ -7,9 +7,9 @@
  * - A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
  * - A name with a secret in it is `other`: a person has entered a key as a model's name.
  */
-import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import type { Values } from "../../../config/Config.ts"
+import * as ModelChoice from "../../../config/ModelChoice.ts"
 import type * as Series from "./Series.ts"
 import * as ProviderName from "../../../base/text/ProviderName.ts"
 
@@ -70,20 +70,18 @@ export const ofTargets = (
 
 /** The labels of a configuration. */
 export const ofConfig = (
-  { model, models, providers, retry }: Pick<Values, "model" | "models" | "providers" | "retry">,
+  config: Pick<Values, "model" | "models" | "providers" | "retry">,
   redact: (text: string) => string
 ): Known => ({
   // No provider outside the configuration is ever called; through the gateway, some are called with a client's own key.
   providers: new LabelValues(
-    Array.from(providers.keys()).flatMap((name) => [name, ProviderName.withClientKey(name)]),
+    Array.from(config.providers.keys()).flatMap((name) => [name, ProviderName.withClientKey(name)]),
     redact,
     0
   ),
-  models: new LabelValues(model === undefined ? [] : [model.model], redact),
+  models: new LabelValues(config.model === undefined ? [] : [config.model.model], redact),
   tools: new LabelValues([], redact),
-  targets: [
-    ...(model === undefined ? [] : [model]),
-    ...RetrySettings.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),
-    ...Object.keys(models).flatMap((name) => Target.parse(name) ?? [])
-  ].filter(({ provider }) => providers.has(provider))
+  targets: ModelChoice.namesIn(config)
+    .flatMap((name) => Target.parse(name) ?? [])
+    .filter(({ provider }) => config.providers.has(provider))
 })
