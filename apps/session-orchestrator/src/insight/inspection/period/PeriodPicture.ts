@@ -31,12 +31,16 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
   const chartBottom = chartTop + CHART
   const height = chartBottom + 52
   const most = Math.max(0, ...timeline.waiting)
-  const mostEnds = Math.max(1, ...timeline.answered.map((answered, i) => answered + (timeline.failed[i] ?? 0)))
-  const part = (index: number) => ({
-    x: x(since + index * timeline.partMs),
-    width: x(since + timeline.partMs) - LABELS
-  })
-  const upTo = (share: number): number => share * (CHART / 2 - 8)
+  const middle = chartTop + CHART / 2
+  const mostEnds = Math.max(0, ...timeline.answered.map((answered, i) => answered + (timeline.failed[i] ?? 0)))
+  const partWidth = x(since + timeline.partMs) - LABELS
+  const upTo = (count: number, highest: number): number => (count === 0 ? 0 : (count / highest) * (CHART / 2 - 8))
+  /** A column of the chart above its foot; none without a height. */
+  const column = (part: number, foot: number, height: number, color: Svg.ShapeColor, words: string) => {
+    const at = since + part * timeline.partMs
+    const bar = { x: x(at), y: foot - height, width: partWidth, height }
+    return height === 0 ? [] : [Svg.bar(bar, color, `${moment(at)}: ${words}`)]
+  }
   return Svg.document({ width: WIDTH, height, title: report.line }, [
     ...headline.map((line, i) => Svg.heading(MARGIN, MARGIN + 8 + i * 18, line)),
     Svg.text(
@@ -68,29 +72,15 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
     }),
     Svg.text(MARGIN, chartTop + 30, `waiting turns, ${most} at most`),
     ...timeline.waiting.flatMap((waiting, i) =>
-      waiting === 0
-        ? []
-        : [
-            Svg.bar(
-              { ...part(i), y: chartTop + CHART / 2 - 4 - upTo(waiting / most), height: upTo(waiting / most) },
-              "warn",
-              `${moment(since + i * timeline.partMs)}: ${waiting} waiting`
-            )
-          ]
+      column(i, middle - 4, upTo(waiting, most), "warn", `${waiting} waiting`)
     ),
-    Svg.text(MARGIN, chartTop + CHART / 2 + 30, "turns that ended"),
+    Svg.text(MARGIN, middle + 30, "turns that ended"),
     ...timeline.answered.flatMap((answered, i) => {
       const failed = timeline.failed[i] ?? 0
-      const at = moment(since + i * timeline.partMs)
-      const good = upTo(answered / mostEnds)
-      const bad = upTo(failed / mostEnds)
+      const good = upTo(answered, mostEnds)
       return [
-        ...(answered === 0
-          ? []
-          : [Svg.bar({ ...part(i), y: chartBottom - good, height: good }, "good", `${at}: ${answered} answered`)]),
-        ...(failed === 0
-          ? []
-          : [Svg.bar({ ...part(i), y: chartBottom - good - bad, height: bad }, "bad", `${at}: ${failed} failed`)])
+        ...column(i, chartBottom, good, "good", `${answered} answered`),
+        ...column(i, chartBottom - good, upTo(failed, mostEnds), "bad", `${failed} failed`)
       ]
     }),
     Svg.path(`M${LABELS} ${chartBottom}H${right}`, "line"),

@@ -41,7 +41,7 @@ export class PeriodTally {
   private readonly retries = new Map<Ids.ConversationId, number>()
   private readonly outages = new Outages.EndpointOutages()
   private readonly awaited = new Set<string>()
-  private readonly questions: Array<Asking> = []
+  private readonly questions: Array<PeriodReport.OpenQuestion> = []
   private readonly switches = new Map<string, PeriodReport.Switch>()
   private readonly spend = new SpendTally()
   private readonly tags = new Map<string, SpendTally>()
@@ -68,7 +68,7 @@ export class PeriodTally {
     const { attempts, wait } = history
     const state = TurnReport.stateOf(end, history, row.hasEvents)
     const last = TurnUse.targetOf(history) ?? row.model
-    this.turns[COUNTED[state]]++
+    this.turns[state === "completed" ? "answered" : state]++
     this.calls += end?.attempts ?? History.callsOf(history)
     this.savedCalls += attempts.filter(isSaved).length
     if (end !== undefined && attempts.length === 0 && end.attempts > 0 && TurnUse.needsRecords(row)) this.forgotten++
@@ -76,8 +76,12 @@ export class PeriodTally {
       this.retries.set(conversationId, Math.max(acceptedAt, this.retries.get(conversationId) ?? -Infinity))
     // A question about tool calls waits for no endpoint.
     if (state === "waiting" && wait?.asks?.because !== "tools") this.awaited.add(last)
-    if (end === undefined && wait?.asks !== undefined)
-      this.questions.push({ conversationId, turnId, asks: wait.asks, since: wait.since, until: wait.retryAt })
+    if (end === undefined && wait?.asks !== undefined) {
+      const { because, message } = wait.asks
+      const command = `holdfast chat --conversation ${conversationId}`
+      const question = { conversationId, turnId, because, message: this.period.redact(message) }
+      this.questions.push({ ...question, since: wait.since, until: wait.retryAt, command })
+    }
     let before: string | undefined
     for (const attempt of attempts) {
       const { target = row.model } = attempt
@@ -129,9 +133,7 @@ export class PeriodTally {
       switches: Array.from(this.switches.values()).toSorted(
         (a, b) => b.count - a.count || (`${a.from}\n${a.to}` < `${b.from}\n${b.to}` ? -1 : 1)
       ),
-      questions: this.questions
-        .map((asking) => this.openQuestion(asking))
-        .toSorted((a, b) => a.until - b.until || (a.turnId < b.turnId ? -1 : 1)),
+      questions: this.questions.toSorted((a, b) => a.until - b.until || (a.turnId < b.turnId ? -1 : 1)),
       spend: this.spend.total(prices),
       models: this.spend.byModel(prices),
       tags: Array.from(this.tags, ([name, tally]) => ({ name, ...tally.total(prices) })).toSorted((a, b) =>
@@ -142,12 +144,6 @@ export class PeriodTally {
       timeline: this.timeline.parts()
     }
     return { ...report, line: PeriodText.line(report) }
-  }
-
-  private openQuestion({ asks, conversationId, since, turnId, until }: Asking): PeriodReport.OpenQuestion {
-    const message = this.period.redact(asks.message)
-    const command = `holdfast chat --conversation ${conversationId}`
-    return { conversationId, turnId, because: asks.because, message, since, until, command }
   }
 
   /** A failure counts against an endpoint only if it may pass by itself, came before content, and was the turn's own call. */
@@ -256,22 +252,9 @@ const MOST_SPANS = 50_000
 
 type Turns = { -readonly [Key in keyof Omit<PeriodReport.PeriodReport["turns"], "retried">]: number }
 
-const COUNTED: { readonly [State in TurnReport.ReportedState]: keyof Turns } = {
-  completed: "answered",
-  failed: "failed",
-  aborted: "aborted",
-  waiting: "waiting",
-  running: "running",
-  queued: "queued"
-}
-
 /** Whether another turn's failure saved a call (rule X5). */
 const isSaved = ({ outcome }: History.Attempt): boolean =>
   outcome?._tag === "Failed" && outcome.failure.shared === true && !Failure.isOfSpendLimit(outcome.failure)
-
-interface Asking extends Pick<PeriodReport.OpenQuestion, "conversationId" | "turnId" | "since" | "until"> {
-  readonly asks: TurnEvent.Asks
-}
 
 interface FailedTurn extends Pick<PeriodReport.Cause, "turnId" | "target" | "reason" | "message"> {
   readonly conversationId: Ids.ConversationId

@@ -16,20 +16,10 @@ const MESSAGE = 160
 const MOST_OUTAGES = 3
 
 /** The line: turns by their ends, how long turns waited, and the endpoints that were down. */
-export const line = ({
-  outages,
-  questions = [],
-  since,
-  timeZone,
-  turns,
-  until,
-  waitedMs
-}: Pick<
-  PeriodReport.PeriodReport,
-  "outages" | "questions" | "since" | "timeZone" | "turns" | "until" | "waitedMs"
->): string => {
-  const { aborted, answered, failed, queued, retried, running, waiting } = turns
-  const open = waiting + running + queued
+export const line = (report: Omit<PeriodReport.PeriodReport, "line">): string => {
+  const { outages, questions = [], turns, until, waitedMs } = report
+  const { aborted, answered, failed, retried } = turns
+  const open = openOf(turns)
   const ends = [
     `${answered} answered`,
     `${failed} failed${retried === 0 ? "" : ` (${retried} retried since)`}`,
@@ -38,7 +28,7 @@ export const line = ({
     ...(questions.length === 0 ? [] : [`${questions.length} waiting for a person`]),
     ...(waitedMs === 0 ? [] : [`waited ${DurationText.rough(waitedMs)}`])
   ].join(", ")
-  const moment = LocalTime.within({ since, until, timeZone })
+  const moment = LocalTime.within(report)
   const downs = Outages.longest(outages, until, MOST_OUTAGES).map(
     (outage) => `${Prose.oneLine(outage.target)} ${down(outage, moment)}`
   )
@@ -141,17 +131,13 @@ const sections = (report: PeriodReport.PeriodReport): ReadonlyArray<Section> => 
   ].filter(({ notes, rows }) => rows.length > 0 || notes.length > 0)
 }
 
-const work = ({
-  answeredCalls = 0,
-  calls,
-  forgotten,
-  savedCalls,
-  turnWaitedMs,
-  turns: { aborted, answered, failed, queued, running, waiting },
-  waited,
-  waitedMs
-}: PeriodReport.PeriodReport): Section => {
-  const open = waiting + running + queued
+/** The turns that have not ended. */
+const openOf = ({ queued, running, waiting }: PeriodReport.PeriodReport["turns"]): number => waiting + running + queued
+
+const work = (report: PeriodReport.PeriodReport): Section => {
+  const { answeredCalls = 0, calls, forgotten, savedCalls, turns, turnWaitedMs, waited, waitedMs } = report
+  const { aborted, answered, failed, queued, running, waiting } = turns
+  const open = openOf(turns)
   return {
     title: "Work",
     head: ["Figure", "Value"],
@@ -197,18 +183,10 @@ const spendBy = (title: string, name: string, entries: ReadonlyArray<PeriodRepor
     row: spendRow
   })
 
-const spendRow = ({
-  cachedInputTokens,
-  cost,
-  inputTokens,
-  isPartial,
-  name,
-  outputTokens,
-  turns
-}: PeriodReport.NamedSpend): ReadonlyArray<string> => [
-  Prose.oneLine(name),
-  ...[turns, inputTokens, outputTokens, cachedInputTokens].map(Count.format),
-  money(cost, isPartial)
+const spendRow = (spend: PeriodReport.NamedSpend): ReadonlyArray<string> => [
+  Prose.oneLine(spend.name),
+  ...[spend.turns, spend.inputTokens, spend.outputTokens, spend.cachedInputTokens].map(Count.format),
+  money(spend.cost, spend.isPartial)
 ]
 
 /** A section of entries, each a row or a note. */

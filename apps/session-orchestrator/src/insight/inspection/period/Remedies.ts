@@ -9,12 +9,9 @@ import type { Values } from "../../../config/Config.ts"
 import * as ProviderTable from "../../../config/ProviderTable.ts"
 
 /** A cause, as far as its remedy depends on it. */
-interface CauseOfFailure {
-  readonly reason: Failure.Reason
+interface CauseOfFailure extends Pick<PeriodReport.Cause, "reason" | "target"> {
   /** The provider's code. */
   readonly code?: string | undefined
-  /** `provider/model`. */
-  readonly target: string
   /** A turn that failed of it. */
   readonly turnId: string
 }
