@@ -1,12 +1,8 @@
 /** Writes moments in a time zone: a time of day, with its date where the day is not clear. Pure. */
+import type { PeriodReport } from "@holdfast/wire"
 
-/** A period in a time zone. Times are in epoch milliseconds. */
-interface LocalPeriod {
-  readonly since: number
-  readonly until: number
-  /** As the time zone database names it: `UTC`, `Europe/Berlin`. */
-  readonly timeZone: string
-}
+/** A period in a time zone. */
+type LocalPeriod = Pick<PeriodReport.PeriodReport, "since" | "until" | "timeZone">
 
 /** The time zone of this process. */
 export const here = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -29,27 +25,12 @@ export const within = ({ since, timeZone, until }: LocalPeriod): ((at: number) =
 }
 
 /** Moments to the second, in the time zone of this process: the time of day alone if it is on the day of `now`. */
-export const toSeconds = (now: number): ((at: number) => string) => seenFrom(clock(here()), now)
+export const toSeconds = (now: number): ((at: number) => string) => seenFrom(full(here(), "medium"), now)
 
-/** A moment as a date and a time of day to the second. */
-export type Clock = (at: number) => { readonly date: string; readonly time: string }
-
-/** The clock of a time zone. */
-export const clock = (timeZone: string): Clock => {
-  const write = full(timeZone, "medium")
-  return (at) => {
-    const [date = "", time = ""] = write(at).split(" ")
-    return { date, time }
-  }
-}
-
-/** Moments with their dates, but for those on the day of `from`. */
-export const seenFrom = (clock: Clock, from: number | undefined): ((at: number) => string) => {
-  const day = from === undefined ? undefined : clock(from).date
-  return (at) => {
-    const { date, time } = clock(at)
-    return date === day ? time : `${date} ${time}`
-  }
+/** Moments as `write` has them, with their dates, but for those on the day of `from`. */
+export const seenFrom = (write: (at: number) => string, from: number | undefined): ((at: number) => string) => {
+  const day = from === undefined ? "" : write(from).replace(/ .*/, " ")
+  return (at) => write(at).replace(day, "")
 }
 
 // --- internal

@@ -257,22 +257,12 @@ const over = ({ isAborting, wait }: ViewState): ReadonlyArray<Output> => {
   return [line("wait", `! ${fault(wait)}${consequence}`)]
 }
 
-const ending = (end: TurnEvent.TurnEnd): ReadonlyArray<Output> => {
-  switch (end.status) {
-    case "completed":
-      return []
-    case "aborted":
-      return [line("failure", "Aborted.")]
-    case "failed":
-      return [line("failure", failed(end))]
-    default:
-      return end.status satisfies never
-  }
-}
+const ending = (end: TurnEvent.TurnEnd): ReadonlyArray<Output> =>
+  end.status === "completed" ? [] : [line("failure", end.status === "aborted" ? "Aborted." : failed(end))]
 
 const failed = ({ attempts, error, sleptMs, waitedMs }: TurnEvent.TurnEnd): string => {
   const what = error === undefined ? "no reason was given" : Prose.coded(Failure.codeOf(error), error.message)
-  const waited = Words.waiting({ sleptMs, waitedMs })
+  const waited = Words.waiting(sleptMs, waitedMs)
   const tried = attempts <= 1 ? "" : ` (${Count.of(attempts, "call")}${waited === "" ? "" : `, ${waited}`})`
   return `Failed: ${what}${tried}`
 }

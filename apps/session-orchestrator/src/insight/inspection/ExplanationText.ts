@@ -23,14 +23,11 @@ interface Display {
 export const COLUMNS = 120
 
 /** The lines of an explanation. */
-export const lines = (
-  explanation: TurnExplanation.TurnExplanation,
-  { columns, isRuled = false, timeZone }: Display
-): ReadonlyArray<string> => {
-  const page = new Page(LocalTime.clock(timeZone), columns, isRuled)
+export const lines = (explanation: TurnExplanation.TurnExplanation, display: Display): ReadonlyArray<string> => {
+  const page = new Page(display)
   const { acceptedAt, conversationId, interruption, isForgotten, seal, steps, turnId, unread } = explanation
   page.plain(`Turn ${turnId} of conversation ${conversationId}: ${standing(explanation, page.seenFrom(undefined))}.`)
-  page.plain(`Times are ${timeZone}.`)
+  page.plain(`Times are ${display.timeZone}.`)
   page.blank()
   page.entry(acceptedAt, "The turn was accepted.")
   if (isForgotten) {
@@ -42,7 +39,7 @@ export const lines = (
     let known: TurnExplanation.ExplainedAttempt | undefined
     for (const attempt of step.attempts) known = writeAttempt(page, attempt, known)
     for (const { approval, endedAt, words } of step.tools)
-      page.entry(endedAt, words, ...(approval === undefined ? [] : [page.localised(approval.words, approval.askedAt)]))
+      page.entry(endedAt, words, ...(approval === undefined ? [] : [page.said(approval, approval.askedAt)]))
   }
   if (interruption !== undefined) {
     page.blank()
@@ -69,31 +66,24 @@ const INDENT = " ".repeat(2 + TIME_WIDTH + 2)
 /** Lines of text; each entry begins with its time. */
 class Page {
   readonly lines: Array<string> = []
-  private readonly clock: LocalTime.Clock
-  private readonly columns: number
-  private readonly isRuled: boolean
+  private readonly display: Display
+  private readonly write: (epochMs: number) => string
   private date = ""
 
-  constructor(clock: LocalTime.Clock, columns: number, isRuled: boolean) {
-    this.clock = clock
-    this.columns = columns
-    this.isRuled = isRuled
+  constructor(display: Display) {
+    this.display = display
+    this.write = LocalTime.full(display.timeZone, "medium")
   }
 
   /** Moments with their dates, but for those on the day of `from`. */
   seenFrom(from: number | undefined): (epochMs: number) => string {
-    return LocalTime.seenFrom(this.clock, from)
+    return LocalTime.seenFrom(this.write, from)
   }
 
-  /** A sentence with moments of this place. */
-  localised(words: string, from: number | undefined): string {
-    return UtcTime.local(words, this.seenFrom(from))
-  }
-
-  /** The same with the rules of what it is about, where they are wanted. */
+  /** A sentence with moments of this place, and with the rules of what it is about, where they are wanted. */
   said({ rules, words }: { readonly words: string; readonly rules: ReadonlyArray<string> }, from?: number): string {
-    const text = this.localised(words, from)
-    return this.isRuled && rules.length > 0 ? `${text} (${rules.join(", ")})` : text
+    const text = UtcTime.local(words, this.seenFrom(from))
+    return this.display.isRuled === true && rules.length > 0 ? `${text} (${rules.join(", ")})` : text
   }
 
   blank(): void {
@@ -101,21 +91,19 @@ class Page {
   }
 
   plain(text: string): void {
-    this.lines.push(...Prose.wrap(text, this.columns, Infinity))
+    this.lines.push(...Prose.wrap(text, this.display.columns, Infinity))
   }
 
   /** One event, with its details on lines of their own. */
   entry(epochMs: number | undefined, ...texts: ReadonlyArray<string>): void {
-    const moment = epochMs === undefined ? undefined : this.clock(epochMs)
-    if (moment !== undefined && moment.date !== this.date) {
-      this.date = moment.date
-      this.lines.push(`  ${moment.date}`)
+    const [date = "", time = ""] = epochMs === undefined ? [] : this.write(epochMs).split(" ")
+    if (date !== "" && date !== this.date) {
+      this.date = date
+      this.lines.push(`  ${date}`)
     }
-    const width = this.columns - INDENT.length
+    const width = this.display.columns - INDENT.length
     const wrapped = texts.flatMap((text) => Prose.wrap(text, width, Infinity))
-    wrapped.forEach((line, i) =>
-      this.lines.push(`  ${(i === 0 ? (moment?.time ?? "") : "").padEnd(TIME_WIDTH)}  ${line}`)
-    )
+    wrapped.forEach((line, i) => this.lines.push(`  ${(i === 0 ? time : "").padEnd(TIME_WIDTH)}  ${line}`))
   }
 }
 

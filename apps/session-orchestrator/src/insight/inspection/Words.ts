@@ -48,7 +48,7 @@ export const decision = (decision: Fields<TurnExplanation.ExplainedDecision>, fa
     ? `The gate had made this attempt early; it costs nothing, and the turn is back in its wait: retry ${decision.retry + 1} at ${UtcTime.format(decision.retryAt)}.${voided(decision)}`
     : decision.type === "retry"
       ? `Retry ${decision.retry + 1} ${whenOf(decision, failed)}${whereOf(decision)}${spentWith(decision, failed)}.${voided(decision)}`
-      : `Gave up: ${whyNot(decision, failed)}.`
+      : `Gave up: ${WHY_NOT[decision.because](decision, failed)}.`
 
 /** A command's change of a wait. */
 export const change = (change: Fields<TurnExplanation.WaitChange>): string =>
@@ -117,7 +117,7 @@ export const approval = (approval: Fields<TurnExplanation.ExplainedApproval>): s
 
 /** How the turn ended. */
 export const seal = ({ attempts, error, sleptMs, status, waitedMs }: Fields<TurnExplanation.ExplainedSeal>): string => {
-  const waited = waiting({ sleptMs, waitedMs })
+  const waited = waiting(sleptMs, waitedMs)
   const effort = `after ${Count.of(attempts, "call")}${waited === "" ? "" : ` and ${waited}`}`
   const how = status === "completed" ? "was answered" : status === "aborted" ? "was aborted" : status
   return ended(`The turn ${how} ${effort}${because(error)}`)
@@ -127,13 +127,7 @@ export const seal = ({ attempts, error, sleptMs, status, waitedMs }: Fields<Turn
  * How long a turn waited, and the scheduled time of its waits if they were cut short: `4 h 15 m of waiting (4 h 39 m 45 s were scheduled)`.
  * Empty if it did not wait. Older seals have only the scheduled time.
  */
-export const waiting = ({
-  sleptMs,
-  waitedMs
-}: {
-  readonly sleptMs: number
-  readonly waitedMs?: number | undefined
-}): string => {
+export const waiting = (sleptMs: number, waitedMs: number | undefined): string => {
   const scheduled = DurationText.format(sleptMs)
   if (waitedMs === undefined) return sleptMs === 0 ? "" : `${scheduled} of scheduled waiting`
   // Timers of a busy process are not exact to the millisecond.
@@ -329,9 +323,6 @@ const spentWith = (
   }
   return [...partOf(spending, ""), ...partOf(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
 }
-
-const whyNot = (decision: Fields<TurnExplanation.GaveUp>, failed: Failure.Failure): string =>
-  WHY_NOT[decision.because](decision, failed)
 
 const WHY_NOT: {
   readonly [B in TurnExplanation.GaveUpBecause]: (

@@ -159,7 +159,7 @@ describe("words for a wait", () => {
 
 describe("words for the end of a turn", () => {
   it("rule D2: have the waiting time, and the scheduled time if that differs", () => {
-    const waiting = (sleptMs: number, waitedMs?: number) => Words.waiting({ sleptMs, waitedMs })
+    const waiting = (sleptMs: number, waitedMs?: number) => Words.waiting(sleptMs, waitedMs)
     assert.strictEqual(waiting(0), "")
     assert.strictEqual(waiting(1), "1 ms of scheduled waiting")
     assert.strictEqual(waiting(0, 999), "")

@@ -106,7 +106,8 @@ const NOT_BY_ITSELF = "A turn that failed does not go on by itself."
 const IN_THE_LOG = "Further turns that fail of this are in the log alone."
 
 /** In UTC, as other moments of notices: receivers may be elsewhere. With its date if that is not the day of the notice. */
-const momentOf = (moment: number, at: number): string => `${LocalTime.seenFrom(LocalTime.clock("UTC"), at)(moment)} UTC`
+const momentOf = (moment: number, at: number): string =>
+  `${LocalTime.seenFrom(LocalTime.full("UTC", "medium"), at)(moment)} UTC`
 
 const counted = (turns: number): string => Count.of(turns, "turn")
 
