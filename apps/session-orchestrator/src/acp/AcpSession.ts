@@ -16,7 +16,7 @@ import {
 } from "@agentclientprotocol/sdk"
 import type { Conversation } from "@holdfast/client/effect"
 import { type Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
-import { Deferred, Effect, type Scope, Stream } from "effect"
+import { Deferred, Effect, Stream } from "effect"
 import * as TurnIds from "../storage/TurnIds.ts"
 import * as LocalTime from "../base/text/LocalTime.ts"
 import * as AcpUpdates from "./AcpUpdates.ts"
@@ -25,21 +25,10 @@ import * as AcpUpdates from "./AcpUpdates.ts"
 const RETRY = { name: "retry", description: "Run the model again after an error or an abort" }
 
 /** A session. */
-export interface AcpSession {
-  readonly conversation: Conversation
-  /** Runs a turn to its end (AcpSession.S1), and `isAccepted` once it is on disk. Fails with an error for the client. */
-  readonly prompt: (prompt: Prompt.Prompt, isAccepted: Effect.Effect<void>) => Effect.Effect<StopReason, RequestError>
-  /** Ends the turn that runs: its retries first (rule P14). */
-  readonly cancel: Effect.Effect<void>
-  /** Done when the history that was on disk has been sent. */
-  readonly isReplayed: Effect.Effect<void>
-}
+export type AcpSession = Effect.Success<ReturnType<typeof open>>
 
 /** Opens a session on a conversation, and sends its history. */
-export const open: (
-  conversation: Conversation,
-  client: AgentContext
-) => Effect.Effect<AcpSession, RequestError, Scope.Scope> = Effect.fnUntraced(function* (conversation, client) {
+export const open = Effect.fnUntraced(function* (conversation: Conversation, client: AgentContext) {
   const conversationId = conversation.id
   const scope = yield* Effect.scope
   const own = new Map<Ids.TurnId, Deferred.Deferred<TurnEvent.TurnEnd>>()
@@ -141,7 +130,8 @@ export const open: (
 
   return {
     conversation,
-    prompt: Effect.fnUntraced(function* (prompt, isAccepted) {
+    /** Runs a turn to its end (AcpSession.S1), and `isAccepted` once it is on disk. Fails with an error for the client. */
+    prompt: Effect.fnUntraced(function* (prompt: Prompt.Prompt, isAccepted: Effect.Effect<void>) {
       const turnId = TurnIds.make()
       const end = Deferred.makeUnsafe<TurnEvent.TurnEnd>()
       own.set(turnId, end)
@@ -157,7 +147,9 @@ export const open: (
         return yield* Effect.fail(new RequestError(FAILED, error?.message ?? "The turn failed.", error))
       return status === "aborted" ? "cancelled" : (STOPS[transcript.finish ?? "stop"] ?? "end_turn")
     }),
+    /** Ends the turn that runs: its retries first (rule P14). */
     cancel: Effect.ignore(conversation.abort()),
+    /** Done when the history that was on disk has been sent. */
     isReplayed: Deferred.await(replayed)
   }
 })

@@ -11,18 +11,12 @@ import { LineSplitter } from "@holdfast/wire/rpc"
 /** The most bytes of a line: prompts have files. */
 const MOST_BYTES = 32 * 1024 * 1024
 
-/** The messages of one client. */
-export interface AcpStream {
-  readonly stream: Stream
-  /** The request has taken effect, though its answer is to come: the next one is read. */
-  readonly accepted: (id: unknown) => void
-}
-
-/** The messages over two streams of bytes. */
-export const make = (output: WritableStream<Uint8Array>, input: ReadableStream<Uint8Array>): AcpStream => {
+/** The messages of one client over two streams of bytes. */
+export const make = (output: WritableStream<Uint8Array>, input: ReadableStream<Uint8Array>) => {
   const encoder = new TextEncoder()
   const writer = output.getWriter()
   let held: { readonly id: unknown; readonly release: () => void } | undefined
+  /** The request has taken effect, though its answer is to come: the next one is read. */
   const accepted = (id: unknown): void => {
     // The answer to what is no request has no id.
     if (held !== undefined && (id === held.id || id === null)) held.release()
@@ -53,7 +47,8 @@ export const make = (output: WritableStream<Uint8Array>, input: ReadableStream<U
     for await (const bytes of input) for (const line of lines.push(bytes)) yield* read(line)
     for (const line of lines.end()) yield* read(line)
   }
-  return { stream: { readable: ReadableStream.from(messages()), writable: new WritableStream({ write }) }, accepted }
+  const stream: Stream = { readable: ReadableStream.from(messages()), writable: new WritableStream({ write }) }
+  return { stream, accepted }
 }
 
 // --- internal

@@ -8,12 +8,7 @@ import { totalmem } from "node:os"
 import { getHeapStatistics } from "node:v8"
 
 /** The bytes of one request. */
-export interface BodyShare {
-  /** Takes bytes; `false`: there is no room for them now. */
-  readonly take: (bytes: number) => boolean
-  /** Gives all of them back. */
-  readonly release: () => void
-}
+export type BodyShare = ReturnType<BodyBudget["open"]>
 
 /** Counts the bytes of bodies. */
 export class BodyBudget {
@@ -25,17 +20,19 @@ export class BodyBudget {
   }
 
   /** Begins a request without bytes. */
-  open(): BodyShare {
+  open() {
     let own = 0
     return {
-      take: (bytes) => {
+      /** Takes bytes; `false`: there is no room for them now. */
+      take: (bytes: number): boolean => {
         const others = this.taken - own
         if (others > 0 && this.taken + bytes > this.most) return false
         own += bytes
         this.taken += bytes
         return true
       },
-      release: () => {
+      /** Gives all of them back. */
+      release: (): void => {
         this.taken -= own
         own = 0
       }

@@ -7,41 +7,32 @@
 import { Context, Effect, Latch, Layer } from "effect"
 
 /** The state of the process that transports report and wait for. */
-export class Condition extends Context.Service<
-  Condition,
-  {
-    /** The work that the start still has to do, as a sentence; `undefined` once it is done. */
-    readonly starting: Effect.Effect<string | undefined>
-    /** Whether the start is done. */
-    readonly isStarted: () => boolean
-    /** Waits until the start is done. */
-    readonly started: Effect.Effect<void>
-    /** Sets the work that the start has to do now; `undefined` ends the start. */
-    readonly setStarting: (what: string | undefined) => Effect.Effect<void>
-
-    /** Lets no answer begin from now on, and returns whether those that have begun are over: a client may be reading them. */
-    readonly settle: () => boolean
-    /** Sets the function that does that. */
-    readonly setSettling: (settle: () => boolean) => void
-  }
->()("@holdfast/session-orchestrator/system/Condition") {}
+export class Condition extends Context.Service<Condition, ReturnType<typeof make>>()(
+  "@holdfast/session-orchestrator/system/Condition"
+) {}
 
 /** A start that is done until `setStarting` is called, and no answers in progress. */
-export const make = (): Condition["Service"] => {
+export const make = () => {
   const done = Latch.makeUnsafe(true)
   let starting: string | undefined
   let settle = (): boolean => true
   return {
+    /** The work that the start still has to do, as a sentence; `undefined` once it is done. */
     starting: Effect.sync(() => starting),
+    /** Whether the start is done. */
     isStarted: () => starting === undefined,
+    /** Waits until the start is done. */
     started: done.await,
-    setStarting: (what) =>
+    /** Sets the work that the start has to do now; `undefined` ends the start. */
+    setStarting: (what: string | undefined) =>
       Effect.suspend(() => {
         starting = what
         return what === undefined ? done.open : done.close
       }).pipe(Effect.asVoid),
+    /** Lets no answer begin from now on, and returns whether those that have begun are over: a client may be reading them. */
     settle: () => settle(),
-    setSettling: (given) => {
+    /** Sets the function that does that. */
+    setSettling: (given: () => boolean): void => {
       settle = given
     }
   }

@@ -8,45 +8,37 @@
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 
 /** The state of the shutdown. */
-export class Drain extends Context.Service<
-  Drain,
-  {
+export class Drain extends Context.Service<Drain, ReturnType<typeof make>>()(
+  "@holdfast/session-orchestrator/transport/http/Drain"
+) {}
+
+const make = () => {
+  const begun = Deferred.makeUnsafe<void>()
+  const ended = Deferred.makeUnsafe<void>()
+  const listeners = new Set<() => void>()
+  const begin = Effect.asVoid(Deferred.succeed(begun, undefined))
+  return {
     /** Begins the drain: nothing new is accepted. A second call does nothing. */
-    readonly begin: Effect.Effect<void>
-    readonly hasBegun: Effect.Effect<boolean>
+    begin,
+    hasBegun: Deferred.isDone(begun),
     /** Releases all clients; begins the drain first if it has not begun. */
-    readonly end: Effect.Effect<void>
+    end: Effect.andThen(
+      begin,
+      Effect.sync(() => {
+        Deferred.doneUnsafe(ended, Exit.void)
+        for (const listener of listeners) listener()
+      })
+    ),
     /** Waits until `end` has run. */
-    readonly ended: Effect.Effect<void>
+    ended: Deferred.await(ended),
     /** Calls `listener` when `end` runs, without a fiber that waits. Returns a function that removes the listener. */
-    readonly onEnded: (listener: () => void) => () => void
+    onEnded: (listener: () => void) => {
+      listeners.add(listener)
+      if (Deferred.isDoneUnsafe(ended)) listener()
+      return () => void listeners.delete(listener)
+    }
   }
->()("@holdfast/session-orchestrator/transport/http/Drain") {}
+}
 
 /** A drain that has not begun. */
-export const layer: Layer.Layer<Drain> = Layer.effect(
-  Drain,
-  Effect.sync(() => {
-    const begun = Deferred.makeUnsafe<void>()
-    const ended = Deferred.makeUnsafe<void>()
-    const listeners = new Set<() => void>()
-    const begin = Effect.asVoid(Deferred.succeed(begun, undefined))
-    return {
-      begin,
-      hasBegun: Deferred.isDone(begun),
-      end: Effect.andThen(
-        begin,
-        Effect.sync(() => {
-          Deferred.doneUnsafe(ended, Exit.void)
-          for (const listener of listeners) listener()
-        })
-      ),
-      ended: Deferred.await(ended),
-      onEnded: (listener) => {
-        listeners.add(listener)
-        if (Deferred.isDoneUnsafe(ended)) listener()
-        return () => void listeners.delete(listener)
-      }
-    }
-  })
-)
+export const layer: Layer.Layer<Drain> = Layer.sync(Drain, make)

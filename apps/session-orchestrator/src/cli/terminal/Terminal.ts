@@ -9,22 +9,9 @@ import * as Prose from "../../base/text/Prose.ts"
 import { readFileSync } from "node:fs"
 
 /** The output streams, and their abilities. */
-export class Terminal extends Context.Service<
-  Terminal,
-  {
-    /** Writes answers and requested output. */
-    readonly stdout: (text: string) => void
-    /** Writes all other messages. */
-    readonly stderr: (text: string) => void
-    readonly isStdoutTerminal: boolean
-    readonly isStderrTerminal: boolean
-    /** Lines can be erased and written again: both streams are terminals, not `dumb`, and the shell does not read from them. */
-    readonly canRepaint: boolean
-    readonly colors: { readonly stdout: boolean; readonly stderr: boolean }
-    /** The width in columns, read at each use: windows change. */
-    readonly columns: () => number
-  }
->()("@holdfast/session-orchestrator/cli/Terminal") {}
+export class Terminal extends Context.Service<Terminal, ReturnType<typeof make>>()(
+  "@holdfast/session-orchestrator/cli/Terminal"
+) {}
 
 /** The required part of a stream. */
 export interface Stream {
@@ -34,12 +21,7 @@ export interface Stream {
 }
 
 /** A terminal on two streams. Colours: https://no-color.org, and `FORCE_COLOR` as Node reads it. */
-export const make = (
-  stdout: Stream,
-  stderr: Stream,
-  environment: Environment.Environment,
-  isForeground = true
-): Terminal["Service"] => {
+export const make = (stdout: Stream, stderr: Stream, environment: Environment.Environment, isForeground = true) => {
   const isDumb = environment["TERM"] === "dumb"
   const hasColors = (isTerminal: boolean): boolean => {
     if (Environment.get(environment, "NO_COLOR") !== undefined) return false
@@ -51,13 +33,16 @@ export const make = (
   const writeTo = (stream: Stream): ((text: string) => void) =>
     stream.isTTY === true ? (text) => void stream.write(Prose.onTerminal(text)) : (text) => void stream.write(text)
   return {
+    /** Writes answers and requested output. */
     stdout: writeTo(stdout),
+    /** Writes all other messages. */
     stderr: writeTo(stderr),
     isStdoutTerminal,
     isStderrTerminal,
+    /** Lines can be erased and written again: both streams are terminals, not `dumb`, and the shell does not read from them. */
     canRepaint: isStdoutTerminal && isStderrTerminal && !isDumb && isForeground,
     colors: { stdout: hasColors(isStdoutTerminal), stderr: hasColors(isStderrTerminal) },
-    // A terminal without a window (`script`, a container's) reports 0.
+    /** The width in columns, read at each use: windows change. A terminal without one (`script`, a container's) reports 0. */
     columns: () => [stderr.columns, stdout.columns].find((columns = 0) => columns > 0) ?? DEFAULT_COLUMNS
   }
 }

@@ -10,18 +10,8 @@ import type { Terminal } from "./Terminal.ts"
 import { type Color, paint } from "./Terminal.ts"
 import type { Output, Tone } from "./TurnView.ts"
 
-/** The output of one turn. */
-export interface TurnScreen {
-  /** Writes permanent output. */
-  readonly write: (outputs: ReadonlyArray<Output>) => void
-  /** Replaces the status lines. Does nothing on a terminal that cannot repaint. */
-  readonly show: (lines: ReadonlyArray<string>) => void
-  /** Removes the status lines and ends the answer's last line. */
-  readonly close: () => void
-}
-
-/** The screen of a terminal. */
-export const make = (terminal: Terminal["Service"]): TurnScreen => {
+/** The output of one turn on a terminal. */
+export const make = (terminal: Terminal["Service"]) => {
   let below: ReadonlyArray<string> = []
   /** The answer is at the beginning of a line. */
   let isFresh = true
@@ -55,11 +45,13 @@ export const make = (terminal: Terminal["Service"]): TurnScreen => {
   }
 
   return {
-    write: (outputs) => {
+    /** Writes permanent output. */
+    write: (outputs: ReadonlyArray<Output>): void => {
       if (outputs.length > 0) erase() // TurnScreen.W1
       for (const output of outputs) writeOne(output)
     },
-    show: (lines) => {
+    /** Replaces the status lines. Does nothing on a terminal that cannot repaint. */
+    show: (lines: ReadonlyArray<string>): void => {
       if (!terminal.canRepaint || isSame(lines, below)) return
       erase()
       if (lines.length === 0) return
@@ -67,7 +59,8 @@ export const make = (terminal: Terminal["Service"]): TurnScreen => {
       terminal.stderr(lines.map((line) => paint(terminal.colors.stderr, "yellow", line)).join("\n"))
       below = lines
     },
-    close: () => {
+    /** Removes the status lines and ends the answer's last line. */
+    close: (): void => {
       erase()
       endLine()
     }

@@ -15,22 +15,15 @@ import type { DryCall, Reply } from "./DryTurn.ts"
 import type { RecordedCall } from "./DryTurnCourse.ts"
 
 /** The replies, and what they had to assume. */
-export interface RecordedReplies {
-  readonly reply: (call: DryCall) => Reply | undefined
-  /** Calls of targets that the record does not have. */
-  readonly unknown: ReadonlyMap<string, number>
-  /** Calls before an endpoint's first recorded call, or after its last. */
-  readonly beyond: ReadonlyMap<string, number>
-}
+export type RecordedReplies = ReturnType<typeof make>
 
 /** Replies by recorded calls; `described` replies for the targets that outages describe. */
-export const make = (
-  calls: ReadonlyArray<RecordedCall>,
-  described: (call: DryCall) => Reply | undefined
-): RecordedReplies => {
+export const make = (calls: ReadonlyArray<RecordedCall>, described: (call: DryCall) => Reply | undefined) => {
   const endpoints = endpointsOf(calls)
   const own = ownOf(calls)
+  /** Calls of targets that the record does not have. */
   const unknown = new Map<string, number>()
+  /** Calls before an endpoint's first recorded call, or after its last. */
   const beyond = new Map<string, number>()
   const count = (counts: Map<string, number>, key: string) => void counts.set(key, (counts.get(key) ?? 0) + 1)
   const reply = (call: DryCall): Reply | undefined => {
@@ -74,15 +67,10 @@ const endpointsOf = (calls: ReadonlyArray<RecordedCall>): ReadonlyMap<string, Re
   )
 }
 
-interface Own {
+const ownOf = (calls: ReadonlyArray<RecordedCall>) => {
   /** By turn and endpoint. */
-  readonly failures: ReadonlyMap<string, RecordedCall>
-  /** By turn and step. */
-  readonly answers: ReadonlyMap<string, RecordedCall>
-}
-
-const ownOf = (calls: ReadonlyArray<RecordedCall>): Own => {
   const failures = new Map<string, RecordedCall>()
+  /** By turn and step. */
   const answers = new Map<string, RecordedCall>()
   for (const call of calls) {
     const { outcome, route, step, turnId } = call

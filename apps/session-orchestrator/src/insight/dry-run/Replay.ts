@@ -4,7 +4,7 @@
  * The turns as they were run by their records alone, through the same code: both columns of a comparison are counted alike. Turns of one
  * conversation follow each other, as they did.
  */
-import { Count, type Target } from "@holdfast/wire"
+import { Count, defined, type Target } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { Recording, RecordedTurn } from "../../storage/Recording.ts"
 import * as TurnSetting from "../../engine/turn/TurnSetting.ts"
@@ -17,13 +17,6 @@ import { ReplayedTurn } from "./ReplayedTurn.ts"
 import * as Trial from "./Trial.ts"
 import * as DryTurnCourse from "./DryTurnCourse.ts"
 import type { RecordedCall } from "./DryTurnCourse.ts"
-
-/** The turns as they were. */
-interface Original {
-  /** The calls of each turn. */
-  readonly calls: ReadonlyArray<ReadonlyArray<RecordedCall>>
-  readonly result: DryRun.DryRunResult
-}
 
 /** How a record is run again. Times are in epoch milliseconds. */
 interface Scene {
@@ -40,11 +33,7 @@ interface Scene {
 }
 
 /** A replay under one configuration. */
-interface Replayed {
-  readonly run: DryRun.DryRun
-  readonly turns: ReadonlyArray<ReplayedTurn>
-  readonly replies: RecordedReplies.RecordedReplies
-}
+type Replayed = ReturnType<typeof replayed>
 
 /** Replays a record under configurations, side by side, to the end. */
 export const run = Effect.fnUntraced(function* (
@@ -66,11 +55,8 @@ export const run = Effect.fnUntraced(function* (
   return { outages: scene.outages, was, trials, assumptions: assumptions(scene.recording, made, configs) }
 })
 
-/** The turns as they were. */
-export const original = Effect.fnUntraced(function* ({
-  readAt,
-  recording
-}: Pick<Scene, "recording" | "readAt">): Effect.fn.Return<Original> {
+/** The turns as they were, and the calls of each. */
+export const original = Effect.fnUntraced(function* ({ readAt, recording }: Pick<Scene, "recording" | "readAt">) {
   const { turns } = recording
   const read: Array<ReturnType<typeof DryTurnCourse.of>> = []
   const endedAt = new Map<string, number>()
@@ -89,7 +75,11 @@ export const original = Effect.fnUntraced(function* ({
 })
 
 /** The same turns under a configuration; `calls` are those of the record. */
-export const replayed = (config: ConfiguredRun.Configured, calls: Original["calls"], scene: Scene): Replayed => {
+export const replayed = (
+  config: ConfiguredRun.Configured,
+  calls: ReadonlyArray<ReadonlyArray<RecordedCall>>,
+  scene: Scene
+) => {
   const { forMs, model, mostCalls, outages, readAt, recording } = scene
   const setup = ConfiguredRun.setupOf(config)
   const startAt = startOf(recording, readAt)
@@ -113,7 +103,8 @@ export const replayed = (config: ConfiguredRun.Configured, calls: Original["call
       const last = new Map<string, { readonly turn: ReplayedTurn; readonly endedAt: number }>()
       for (const [n, recorded] of recording.turns.entries()) {
         const { acceptedAt, conversationId, end } = recorded
-        const turn = new ReplayedTurn(targeted(recorded, model), calls[n] ?? [], withPolicy(around, recorded, config))
+        const asked = { ...recorded, ...defined({ target: model }) }
+        const turn = new ReplayedTurn(asked, calls[n] ?? [], withPolicy(around, recorded, config))
         const before = last.get(conversationId)
         if (before !== undefined) turn.follows(before.turn, Math.max(acceptedAt, before.endedAt))
         last.set(conversationId, { turn, endedAt: end?.endedAt ?? Infinity })
@@ -163,9 +154,6 @@ const isMade = ({ outcome }: RecordedCall): boolean => outcome._tag !== "Failed"
 
 const startOf = ({ turns }: Recording, readAt: number): number =>
   turns.reduce((first, { acceptedAt }) => Math.min(first, acceptedAt), readAt)
-
-const targeted = (recorded: RecordedTurn, model: Target.Target | undefined): RecordedTurn =>
-  model === undefined ? recorded : { ...recorded, target: model }
 
 /** The policy of a turn's conversation under a configuration. */
 const withPolicy = (
