@@ -81,7 +81,7 @@ export const dryRun = Setup.command(
   Effect.fnUntraced(function* (given, config, parts) {
     const { against, model, outage, replay, turns, within = 60_000 } = given
     if (outage.length === 0 && replay === undefined) return yield* Refused.usage(NOTHING_MET)
-    const configured: Arr.NonEmptyArray<Named> = [{ name: named(config, config.file), config }]
+    const configured: Arr.NonEmptyArray<Trial.NamedConfiguration> = [{ name: named(config, config.file), config }]
     if (against !== undefined) {
       const isProfile = RetrySettings.ProfileName.literals.some((name) => name === against)
       const other = isProfile
@@ -159,11 +159,6 @@ export const schedule = Setup.command(
 
 type Given = Declaration.Given<typeof options>
 
-interface Named {
-  readonly name: string
-  readonly config: Values
-}
-
 function whole(name: string, what: string, most: number, usual: number) {
   return Declaration.whole(name, `${what}: 1 to ${most} (default: ${usual})`, 1, most).pipe(Flag.withDefault(usual))
 }
@@ -189,9 +184,9 @@ const print = Effect.fnUntraced(function* (
   writeJson(yield* Terminal, { ...value, runs: trials.map(runOf) })
 })
 
-const namesOf = (configured: ReadonlyArray<Named>): string => configured.map(({ name }) => name).join(" beside ")
+const namesOf = (configured: Trial.Configurations): string => configured.map(({ name }) => name).join(" beside ")
 
-const titleOf = (configured: ReadonlyArray<Named>, turns: number, withinMs: number): string => {
+const titleOf = (configured: Trial.Configurations, turns: number, withinMs: number): string => {
   const targets = new Set(configured.map(({ config }) => Target.format(ConfiguredRun.modelOf(config))))
   const models = Array.from(targets).join(" and ")
   return turns === 1

@@ -80,14 +80,12 @@ export const command = NearService.command(
   })
 )
 
-/** The events of a turn; each change of the connection is reported. */
-type Events = (options: {
-  readonly onConnection: (connection: Connection) => void
-}) => Stream.Stream<TurnEvent.TurnEvent, CommandFailure>
-
 /** A turn to show: its frames, the terminal, and how to end it. */
 interface Showing {
-  readonly events: Events
+  /** Each change of the connection is reported. */
+  readonly events: (options: {
+    readonly onConnection: (connection: Connection) => void
+  }) => Stream.Stream<TurnEvent.TurnEvent, CommandFailure>
   readonly terminal: Terminal["Service"]
   /** Ends when the person wants the turn to end; absent: a person leaves, and the turn goes on. */
   readonly interrupted?: Effect.Effect<unknown>
@@ -155,12 +153,8 @@ export const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode => {
 }
 
 /** Prints a turn's events as they are, for programs. */
-export const printEvents = Effect.fnUntraced(function* ({
-  abort = Effect.void,
-  events,
-  interrupted = Effect.never,
-  terminal
-}: Showing) {
+export const printEvents = Effect.fnUntraced(function* (showing: Showing) {
+  const { abort = Effect.void, events, interrupted = Effect.never, terminal } = showing
   let end: TurnEvent.TurnEnd | undefined
   const watch = Stream.runForEach(events({ onConnection: () => {} }), (event) =>
     Effect.sync(() => {

@@ -10,6 +10,7 @@ import { Effect, Option } from "effect"
 import { Store } from "../storage/Store.ts"
 import type * as NearService from "./client/NearService.ts"
 import { Refused } from "./Ended.ts"
+import * as RunningService from "./client/RunningService.ts"
 import * as RunInput from "./RunInput.ts"
 
 /** The conversation that the flags mean. */
@@ -34,10 +35,7 @@ export const open = Effect.fnUntraced(function* (
   }
   const system = yield* RunInput.readSystem(opening)
   const client = yield* connect(isSocket)
-  const known =
-    turnId === undefined
-      ? undefined
-      : yield* Effect.catchIf(client.turn(turnId).getState, isMissing, () => Effect.undefined)
+  const known = turnId === undefined ? undefined : yield* RunningService.unlessMissing(client.turn(turnId).getState)
   const id = wanted ?? known?.conversationId
   if (id === undefined) {
     const retry = profile === undefined ? undefined : { profile }
@@ -63,8 +61,6 @@ export const open = Effect.fnUntraced(function* (
 })
 
 // --- internal
-
-const isMissing = ({ status }: { readonly status: number | undefined }): boolean => status === 404
 
 /** What the conversation or the turn has otherwise, as a sentence. */
 const differenceOf = Effect.fnUntraced(function* (

@@ -26,17 +26,19 @@ import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { note, Terminal } from "./terminal/Terminal.ts"
 
+const options = {
+  program: Declaration.argument("program", "The program to run"),
+  args: Argument.variadic(Declaration.argument("arguments", "Its arguments, as they are")),
+  ...Pointing.flags
+}
+
 /** The command `with`. */
 export const command = Declaration.command(
   {
     name: "with",
     does: "Run an agent whose calls wait out outages. Attaches to the running service, or runs one as long as the agent runs. The exit code is the agent's",
     short: "Run an agent whose calls wait out outages",
-    options: {
-      program: Declaration.argument("program", "The program to run"),
-      args: Argument.variadic(Declaration.argument("arguments", "Its arguments, as they are")),
-      ...Pointing.flags
-    },
+    options,
     examples: {
       "holdfast with claude": "Claude Code, as you know it",
       'holdfast with claude -p "Mend the tests"': "Its own arguments follow its name",
@@ -45,7 +47,7 @@ export const command = Declaration.command(
     }
   },
   (given, { config, url }, parts) =>
-    Setup.withConfig(parts, { config }, (config) => Effect.scoped(run(parts, { ...given, url }, config))),
+    Setup.withConfig(parts, { config }, (config) => Effect.scoped(run(parts, given, url, config))),
   RunningService.flags
 )
 
@@ -83,13 +85,7 @@ export const isPrinting = (
 
 // --- internal
 
-interface Given {
-  readonly url: string | undefined
-  readonly program: string
-  readonly args: ReadonlyArray<string>
-  readonly provider: string | undefined
-  readonly profile: string | undefined
-}
+type Given = Declaration.Given<typeof options>
 
 /** Options of this command that have no value. */
 const BARE: ReadonlySet<string> = new Set(["--help", "-h"])
@@ -100,16 +96,16 @@ const LOOK_EVERY = "2 seconds"
 /** Of turns that wait: beyond them the title has this number. */
 const MOST_COUNTED = 100
 
-const run = Effect.fnUntraced(function* (parts: CommandParts, given: Given, config: Values) {
+const run = Effect.fnUntraced(function* (parts: CommandParts, given: Given, named: string | undefined, config: Values) {
   const terminal = yield* Terminal
   const logged = NearService.logged(parts, terminal, "with.log")
-  const find = (config: Values) => NearService.find(parts, given.url, config, logged, true)
+  const find = (config: Values) => NearService.find(parts, named, config, logged, true)
   let service = yield* find(config)
   const { url } = service.address
   const start = yield* startOf(parts, given, config, url)
   // The program keeps its base URL: the next service has the same port.
   const again = find({ ...config, server: { ...config.server, port: Number(new URL(url).port) } })
-  const isNamed = RunningService.isNamed(given.url, parts.environment)
+  const isNamed = RunningService.isNamed(named, parts.environment)
   const prints = isPrinting(given, { stdin: process.stdin.isTTY === true, stdout: terminal.isStdoutTerminal })
   let printed: number | undefined
   const titled = Effect.gen(function* () {

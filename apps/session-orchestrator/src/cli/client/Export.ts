@@ -33,15 +33,16 @@ export const command = RunningService.command(
   Effect.fnUntraced(function* ({ format, ...given }, client) {
     const terminal = yield* Terminal
     const query = yield* Filter.of(given)
-    const write = (conversation: ConversationState.ConversationSummary) =>
-      Effect.map(messagesOf(client, conversation), (messages) => {
-        if (messages === undefined) return
-        const text =
-          format === "jsonl"
-            ? `${Prose.inJson(JSON.stringify({ ...conversation, messages: messages.map(Message.withPlaceholders) }))}\n`
-            : `${inMarkdown(conversation, messages)}\n`
-        terminal.stdout(terminal.isStdoutTerminal ? Prose.harmless(text) : text)
-      })
+    const write = Effect.fnUntraced(function* (conversation: ConversationState.ConversationSummary) {
+      const { getMessages } = client.conversation(conversation.conversationId)
+      const messages = yield* RunningService.unlessMissing(getMessages)
+      if (messages === undefined) return // it was deleted since the list was read
+      const text =
+        format === "jsonl"
+          ? `${Prose.inJson(JSON.stringify({ ...conversation, messages: messages.map(Message.withPlaceholders) }))}\n`
+          : `${inMarkdown(conversation, messages)}\n`
+      terminal.stdout(terminal.isStdoutTerminal ? Prose.harmless(text) : text)
+    })
     yield* Stream.runForEach(client.listConversations(query), write)
   })
 )
@@ -63,14 +64,6 @@ export const inMarkdown = (
 }
 
 // --- internal
-
-/** The history; `undefined` for a conversation that was deleted since the list was read. */
-const messagesOf = (client: RunningService.ServiceClient, { conversationId }: ConversationState.ConversationSummary) =>
-  Effect.catchIf(
-    client.conversation(conversationId).getMessages,
-    ({ status }) => status === 404,
-    () => Effect.undefined
-  )
 
 const sectionOf = (message: Message.Message): ReadonlyArray<string> => {
   const at = new Date(message.createdAt).toISOString()

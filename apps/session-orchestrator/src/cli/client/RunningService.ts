@@ -122,16 +122,12 @@ export const addressOf = (
     const url = URL.canParse(given) ? new URL(given) : undefined
     if (url === undefined || !PROTOCOLS.has(url.protocol) || url.username !== "" || url.password !== "") {
       const where = flag === undefined ? Environment.URL_VARIABLE : "--url"
-      return Effect.fail(
-        Refused.usage(`${where}: expected an address such as "http://127.0.0.1:4747", without a user name.`)
-      )
+      return Refused.usage(`${where}: expected an address such as "http://127.0.0.1:4747", without a user name.`)
     }
     return Effect.succeed({ url: `${url.origin}${url.pathname.replace(/\/+$/, "")}`, token })
   }
   if (port === 0) {
-    return Effect.fail(
-      Refused.usage("server.port is 0, so the service's port is not known here. Name the service with --url.")
-    )
+    return Refused.usage("server.port is 0, so the service's port is not known here. Name the service with --url.")
   }
   return Effect.succeed({ url: Loopback.urlOf(host, port), token })
 }
@@ -142,6 +138,14 @@ export const tokenOf = ({ token }: Values["server"]): string | undefined =>
 
 /** Whether the service was not reached: it may be back later. */
 export const isAway = (error: ClientError): boolean => error.code === "unreachable" || error.status === 503
+
+/** What is read; `undefined`: there is none. */
+export const unlessMissing = <A>(read: Effect.Effect<A, ClientError>): Effect.Effect<A | undefined, ClientError> =>
+  Effect.catchIf(
+    read,
+    ({ status }) => status === 404,
+    () => Effect.undefined
+  )
 
 /** A refusal, or a service that does not answer, in words for a person. */
 export const wordsOf = (error: ClientError): string => {

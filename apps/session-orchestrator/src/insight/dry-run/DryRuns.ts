@@ -58,8 +58,8 @@ export const tried = <Configured extends Pick<ConfiguredRun.Configured, "model" 
   const pathOf = (path: ReadonlyArray<PropertyKey>) => ConfigProblem.formatPath([...place, ...path])
   const model = name === undefined ? ConfiguredRun.modelOf(config) : Target.parse(name)
   const providers = Array.from(config.providers.keys())
-  const unknown = (name: string, path: ReadonlyArray<PropertyKey>): Fault => ({
-    path: pathOf(path),
+  const unknown = (name: string, path: ReadonlyArray<PropertyKey>): ConfigProblem.ConfigProblem => ({
+    place: pathOf(path),
     message: `expected "provider/model" with a provider of the configuration (${providers.join(", ")}), got ${Quote.of(name)}.`
   })
   const isKnown = model !== undefined && config.providers.has(model.provider)
@@ -68,10 +68,9 @@ export const tried = <Configured extends Pick<ConfiguredRun.Configured, "model" 
   if (Result.isFailure(settings)) {
     const { issue } = settings.failure
     const place = (path: ReadonlyArray<PropertyKey>) => pathOf(["retry", ...path])
-    const ofSettings = ConfigProblem.fromIssue(issue, retry, place)
     return refusedFor(
-      [...ofModel, ...ofSettings.map(({ message, place }) => ({ path: place, message }))],
-      [...ofModel.map(textOf), ConfigProblem.firstOf(issue, retry, place)].join(" ")
+      [...ofModel, ...ConfigProblem.fromIssue(issue, retry, place)],
+      [...ofModel.map(ConfigProblem.format), ConfigProblem.firstOf(issue, retry, place)].join(" ")
     )
   }
   const foreign = RetrySettings.targetNames(settings.success).filter(
@@ -90,14 +89,9 @@ interface Settings {
   readonly retry?: unknown
 }
 
-/** A fault of a request: the path of its key, and what was wrong and expected. */
-interface Fault {
-  readonly path: string
-  readonly message: string
-}
-
 /** Refuses a request for one fault. */
-const refused = (path: string, message: string): Effect.Effect<never, InvalidRequest> => refusedFor([{ path, message }])
+const refused = (place: string, message: string): Effect.Effect<never, InvalidRequest> =>
+  refusedFor([{ place, message }])
 
 const answer = Effect.fnUntraced(function* (
   config: ConfiguredRun.Configured,
@@ -184,20 +178,20 @@ const OF_THE_RECORD = "expected none: a replay has the turns of the record."
 /** More than a person corrects at once. */
 const MOST_FAULTS = 50
 
-const textOf = ({ message, path }: Fault): string => `${path}: ${message}`
-
 const refusedFor = (
-  faults: ReadonlyArray<Fault>,
-  message: string = faults.map(textOf).join(" ")
-): Effect.Effect<never, InvalidRequest> =>
-  Effect.fail(new InvalidRequest({ message, faults: faults.slice(0, MOST_FAULTS) }))
+  problems: ReadonlyArray<ConfigProblem.ConfigProblem>,
+  message: string = problems.map(ConfigProblem.format).join(" ")
+): Effect.Effect<never, InvalidRequest> => {
+  const faults = problems.slice(0, MOST_FAULTS).map(({ message, place }) => ({ path: place, message }))
+  return Effect.fail(new InvalidRequest({ message, faults }))
+}
 
 /** The waits of a configuration. */
-export const scheduleOf = ({
-  model: chosen,
-  retry
-}: Pick<ConfiguredRun.Configured, "model" | "retry">): SchedulePreview.SchedulePreview => {
-  const model = ConfiguredRun.modelOf({ model: chosen })
+export const scheduleOf = (
+  config: Pick<ConfiguredRun.Configured, "model" | "retry">
+): SchedulePreview.SchedulePreview => {
+  const { retry } = config
+  const model = ConfiguredRun.modelOf(config)
   const policy = Profile.resolve(retry)
   const most = SchedulePreview.MOST_RETRIES
   const { because, rows } = Preview.rows(policy, most)

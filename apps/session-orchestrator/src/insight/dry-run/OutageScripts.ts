@@ -95,41 +95,35 @@ type Limits = RetryPolicy.RetryPolicy["requestTimeout"]
 
 const replyOf = (course: Course.Course, limits: Limits): Reply | undefined => {
   const cut = timedOut(course, limits)
+  const { end, endAt } = cut ?? course
   const [contentAt] = course.contentAt
-  const first = contentAt === undefined ? undefined : { contentAt: Math.round(contentAt) }
-  if (cut !== undefined) {
-    const contentSeen = contentAt !== undefined && contentAt < cut.endAt
-    const content = contentSeen ? course.content : []
-    const outcome = { _tag: "Failed" as const, content, failure: cut.failure, contentSeen }
-    return { ...(contentSeen ? first : {}), endAt: Math.round(cut.endAt), outcome }
-  }
-  const { content, end } = course
-  const endAt = Math.round(course.endAt)
+  const contentSeen = contentAt !== undefined && (cut === undefined || contentAt < cut.endAt)
+  const times = { ...(contentSeen ? { contentAt: Math.round(contentAt) } : {}), endAt: Math.round(endAt) }
+  const content = cut === undefined || contentSeen ? course.content : []
   switch (end._tag) {
     case "Silent":
       return undefined
     case "Finished": {
       const { finishReason, usage } = end
-      return { ...first, endAt, outcome: { _tag: "Completed", content, finishReason, usage } }
+      return { ...times, outcome: { _tag: "Completed", content, finishReason, usage } }
     }
     case "Broken":
-      return {
-        ...first,
-        endAt,
-        outcome: { _tag: "Failed", content, failure: end.failure, contentSeen: contentAt !== undefined }
-      }
+      return { ...times, outcome: { _tag: "Failed", content, failure: end.failure, contentSeen } }
     default:
       return end satisfies never
   }
 }
 
-/** The limit that a response exceeds, and when (C8); `undefined`: none. */
-const timedOut = ({ contentAt, end, endAt }: Course.Course, { firstContentMs, idleMs }: Limits) => {
+/** The end of a response that exceeds a limit (C8); `undefined`: it exceeds none. */
+const timedOut = (
+  { contentAt, end, endAt }: Course.Course,
+  { firstContentMs, idleMs }: Limits
+): Pick<Course.Course, "end" | "endAt"> | undefined => {
   let last = 0
   for (const [n, at] of [...contentAt, end._tag === "Silent" ? Infinity : endAt].entries()) {
-    const limitMs = n === 0 ? firstContentMs : idleMs
+    const [limitMs, limit] = n === 0 ? ([firstContentMs, "first-content"] as const) : ([idleMs, "idle"] as const)
     if (at - last > limitMs)
-      return { endAt: last + limitMs, failure: Classification.timedOut(n === 0 ? "first-content" : "idle", limitMs) }
+      return { endAt: last + limitMs, end: { _tag: "Broken", failure: Classification.timedOut(limit, limitMs) } }
     last = at
   }
   return undefined

@@ -8,7 +8,7 @@
  * StoredTurns.R2. Its conversation is read last. A conversation is deleted as a whole, so all that was read before belongs together if it
  *     still exists, and there is no such turn if it does not.
  */
-import { Interruptions } from "@holdfast/journal"
+import { Interruptions, type StorageError } from "@holdfast/journal"
 import { defined, Failure, type Ids, TurnCourse, type TurnExplanation } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Config } from "../../config/Config.ts"
@@ -17,7 +17,7 @@ import { Secrets } from "../../config/redaction/Secrets.ts"
 import { TurnLog } from "../../storage/TurnLog.ts"
 import { Lists } from "../../storage/Lists.ts"
 import { Store } from "../../storage/Store.ts"
-import type { Conversation, Turn } from "../../storage/Stored.ts"
+import type { Turn } from "../../storage/Stored.ts"
 import * as Explanation from "./Explanation.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -91,13 +91,7 @@ const make = Effect.gen(function* () {
 export const layer = Layer.effect(StoredTurns, make)
 
 /** Reads the row and the conversation of a turn, and `more` between them; `undefined`: there is no such turn. */
-export const reader = <A extends object, E>(
-  source: {
-    readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, E>
-    readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, E>
-  },
-  more: (turn: Turn) => Effect.Effect<A, E>
-) =>
+const reader = <A extends object>(source: Store["Service"], more: (turn: Turn) => Effect.Effect<A, StorageError>) =>
   Effect.fnUntraced(function* (turnId: Ids.TurnId) {
     const turn = Option.getOrUndefined(yield* source.turn(turnId)) // StoredTurns.R1
     if (turn === undefined) return undefined

@@ -11,6 +11,7 @@ import {
   type Message,
   Target,
   type TurnEvent,
+  type TurnExplanation,
   type TurnState
 } from "@holdfast/wire"
 import * as ModelAnswer from "../../engine/conversation/ModelAnswer.ts"
@@ -38,12 +39,8 @@ export type Redact = (text: string) => string
 /** The state of an unsealed turn, or the status of its seal. */
 export type ReportedState = TurnState.TurnState["status"]
 
-/** The budget for waiting. Limits are absent if there are none. */
-interface BudgetReport {
-  readonly measure: "scheduled" | "wall-clock"
-  /** Milliseconds. With `measure: "scheduled"` the wait in progress counts in full. */
-  readonly spentMs: number
-  readonly totalMs?: number
+/** The budget for waiting. Limits are absent if there are none. With `measure: "scheduled"` the wait in progress counts in full. */
+interface BudgetReport extends Omit<TurnExplanation.ExplainedSpending, "extendedMs"> {
   /** Of the step's budget; of the budget for the failure's reason, if that exists and has less left (rule X11). */
   readonly leftMs?: number
 }
@@ -179,7 +176,7 @@ const factsOf = (
   history: History.History,
   model: string,
   hasEvents: boolean,
-  redact: Redact = (text) => text
+  redact: Redact
 ) => {
   const wait = end === undefined ? history.wait : undefined
   const failure = end === undefined ? wait?.failure : end.error

@@ -112,15 +112,13 @@ const shown = (value: unknown): string => {
   return Array.isArray(value) ? value.map(element).join(", ") : String(value)
 }
 
-const NO_PROXIES = { http: undefined, https: undefined, exceptions: "" }
-
 /** The proxies of the environment, which have no key in the file, under the names of their variables. */
-const proxies = ({ proxy: { exceptions, http, https } = NO_PROXIES }: Values) =>
+const proxies = ({ proxy }: Values) =>
   [
-    ["HTTP_PROXY", http && Redacted.value(http)],
-    ["HTTPS_PROXY", https && Redacted.value(https)],
-    ["NO_PROXY", exceptions === "" ? undefined : exceptions]
-  ].flatMap(([name = "", value]): ReadonlyArray<Row> => (value === undefined ? [] : [[name, value]]))
+    ["HTTP_PROXY", proxy?.http && Redacted.value(proxy.http)],
+    ["HTTPS_PROXY", proxy?.https && Redacted.value(proxy.https)],
+    ["NO_PROXY", proxy?.exceptions]
+  ].flatMap(([name = "", value = ""]): ReadonlyArray<Row> => (value === "" ? [] : [[name, value]]))
 
 /** The place of the data, and the cluster that shares it. */
 const place = ({ cluster, database: { path, url, ...database } }: Values): ReadonlyArray<Row> => {
