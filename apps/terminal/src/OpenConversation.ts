@@ -166,10 +166,6 @@ export const make = (options: Options): OpenConversation => {
 
 /** What an error means for a person: a refusal in the service's own words. */
 const wordsOf = (error: unknown): string => {
-  if (error instanceof ClientError) {
-    const { errors = [], detail } = error.problem ?? {}
-    const mistakes = errors.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`)).join("; ")
-    return mistakes || (detail ?? error.message)
-  }
+  if (error instanceof ClientError) return error.detail
   return error instanceof Error ? error.message : String(error)
 }

@@ -170,31 +170,16 @@ interface Row {
 }
 
 const rowsOf = (text: string, width: number): ReadonlyArray<Row> => {
-  const rows: Array<Row> = []
   let from = 0
-  for (const line of text.split("\n")) {
-    let row = ""
-    let used = 0
-    let start = from
-    if (Width.of(line) < width) row = line
-    else {
-      for (const cluster of Width.clusters(line)) {
-        const wide = Width.of(cluster)
-        // The cursor behind the last character needs a column, too.
-        if (used > 0 && used + wide >= width) {
-          rows.push({ text: row, from: start })
-          start += row.length
-          row = ""
-          used = 0
-        }
-        row += cluster
-        used += wide
-      }
-    }
-    rows.push({ text: row, from: start })
-    from += line.length + 1
-  }
-  return rows
+  return text.split("\n").flatMap((line) => {
+    // The cursor behind the last character needs a column, too.
+    const rows = Width.rows(line, width - 1).map((text): Row => {
+      from += text.length
+      return { text, from: from - text.length }
+    })
+    from += 1
+    return rows
+  })
 }
 
 const rowAt = (rows: ReadonlyArray<Row>, cursor: number): number => {
@@ -209,14 +194,7 @@ const vertical = (editor: Editor, by: -1 | 1, width: number): Editor => {
   const target = rows[row + by]
   if (target === undefined) return by < 0 ? older(editor) : newer(editor)
   const column = Width.of(editor.text.slice(rows[row]?.from ?? 0, editor.cursor))
-  let place = target.from
-  let used = 0
-  for (const cluster of Width.clusters(target.text)) {
-    used += Width.of(cluster)
-    if (used > column) break
-    place += cluster.length
-  }
-  return at(editor, place)
+  return at(editor, target.from + Width.beginning(target.text, column).length)
 }
 
 const older = (editor: Editor): Editor => {

@@ -39,7 +39,7 @@ export const of = (snapshot: Snapshot.Snapshot, { columns, now, rows }: Display)
   const input = inputOf(snapshot, width, Math.max(1, Math.min(MOST_EDITOR_ROWS, Math.floor(room / 3))))
   const below = belowOf(snapshot, width, now)
   const status = statusOf(snapshot, width, now)
-  const fixed = clipped([...status, ...input.lines, ...below], room)
+  const fixed = tail([...status, ...input.lines, ...below], room)
   const above = tail(progressOf(snapshot, width), room - fixed.length)
   // Where the terminal is too low for all of it, the editor stays.
   const lost = status.length + input.lines.length + below.length - fixed.length
@@ -65,9 +65,6 @@ const MOST_COMPLETIONS = 6
 const tail = (lines: ReadonlyArray<Line.Line>, most: number): ReadonlyArray<Line.Line> =>
   most <= 0 ? [] : lines.slice(-most)
 
-const clipped = (lines: ReadonlyArray<Line.Line>, most: number): ReadonlyArray<Line.Line> =>
-  lines.length <= most ? lines : lines.slice(lines.length - most)
-
 /** A line cut to the width. */
 const within = (line: Line.Line, width: number): Line.Line => {
   if (Line.widthOf(line) <= width) return line
@@ -85,7 +82,7 @@ const within = (line: Line.Line, width: number): Line.Line => {
 /** The answer as far as it came. */
 const progressOf = ({ view }: Snapshot.Snapshot, width: number): ReadonlyArray<Line.Line> => {
   const parts = view.progress?.parts ?? []
-  const lines = parts.flatMap((part) => {
+  return parts.flatMap((part) => {
     if (part.type === "file") return [[], Line.of(Line.clip(Transcript.fileLine(part), width), { dim: true })]
     const { text, type } = part
     const shown = Foreign.shown(Markdown.ending(text, MOST_PROGRESS)).trim()
@@ -94,7 +91,6 @@ const progressOf = ({ view }: Snapshot.Snapshot, width: number): ReadonlyArray<L
       ? [[], ...EntryLines.of({ type: "answer", text: shown }, width).slice(1)]
       : [[], ...tail(Line.wrap([{ text: Foreign.oneLine(shown), dim: true }], width), 3)]
   })
-  return lines
 }
 
 /** The wait, or what else the turn is doing, and what was sent. */

@@ -77,19 +77,8 @@ const Row = ({ hasColors, line }: { readonly line: Line.Line; readonly hasColors
     ...(line.every(({ text }) => text === "") ? [" "] : line.map((span) => (hasColors ? styled(span) : span.text)))
   )
 
-const styled = ({ bold, color, dim, inverse, italic, text, underline }: Line.StyledText): ReactNode =>
-  createElement(
-    Text,
-    {
-      ...(color === undefined ? {} : { color }),
-      bold: bold === true,
-      dimColor: dim === true,
-      italic: italic === true,
-      underline: underline === true,
-      inverse: inverse === true
-    },
-    text
-  )
+const styled = ({ dim = false, text, ...style }: Line.StyledText): ReactNode =>
+  createElement(Text, { ...style, dimColor: dim }, text)
 
 /** Ctrl-Z: the shell has the terminal until `fg`. */
 const stopped = (): Promise<void> =>

@@ -7,12 +7,12 @@ import * as Width from "./Width.ts"
 
 /** How a piece of text looks. */
 export interface Style {
-  readonly color?: "yellow" | "red" | "green" | "cyan" | "magenta" | "blue" | undefined
-  readonly bold?: boolean | undefined
-  readonly dim?: boolean | undefined
-  readonly italic?: boolean | undefined
-  readonly underline?: boolean | undefined
-  readonly inverse?: boolean | undefined
+  readonly color?: "yellow" | "red" | "green" | "cyan" | "magenta" | "blue"
+  readonly bold?: boolean
+  readonly dim?: boolean
+  readonly italic?: boolean
+  readonly underline?: boolean
+  readonly inverse?: boolean
 }
 
 /** A piece of text in one style. */
@@ -85,38 +85,12 @@ export const wrap = (spans: Line, width: number, margin: Margin = {}): ReadonlyA
 export const cut = (text: string, style: Style, width: number, margin: Margin = {}): ReadonlyArray<Line> => {
   const { first = [], rest = first } = margin
   const room = Math.max(1, width - Math.max(widthOf(first), widthOf(rest)))
-  const rows: Array<string> = []
-  let row = ""
-  let used = 0
-  if (Width.of(text) <= room) rows.push(text)
-  else {
-    for (const cluster of Width.clusters(text)) {
-      const wide = Width.of(cluster)
-      if (used > 0 && used + wide > room) {
-        rows.push(row)
-        row = ""
-        used = 0
-      }
-      row += cluster
-      used += wide
-    }
-    rows.push(row)
-  }
-  return rows.map((row, index) => [...(index === 0 ? first : rest), { ...style, text: row }])
+  return Width.rows(text, room).map((row, index) => [...(index === 0 ? first : rest), { ...style, text: row }])
 }
 
 /** The beginning of a text that fits, with `…` where it was cut. */
-export const clip = (text: string, width: number): string => {
-  if (Width.of(text) <= width) return text
-  let kept = ""
-  let used = 1
-  for (const cluster of Width.clusters(text)) {
-    used += Width.of(cluster)
-    if (used > width) break
-    kept += cluster
-  }
-  return `${kept.trimEnd()}…`
-}
+export const clip = (text: string, width: number): string =>
+  Width.of(text) <= width ? text : `${Width.beginning(text, width - 1).trimEnd()}…`
 
 // --- internal
 

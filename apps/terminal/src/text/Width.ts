@@ -22,6 +22,37 @@ export const clusters = (text: string): ReadonlyArray<string> =>
         of(segment) <= WIDEST ? [segment] : Array.from(segment)
       )
 
+/** The text in rows no wider than a room; a cluster that is wider has a row of its own. */
+export const rows = (text: string, room: number): ReadonlyArray<string> => {
+  if (of(text) <= room) return [text]
+  const full: Array<string> = []
+  let row = ""
+  let used = 0
+  for (const cluster of clusters(text)) {
+    const wide = of(cluster)
+    if (used > 0 && used + wide > room) {
+      full.push(row)
+      row = ""
+      used = 0
+    }
+    row += cluster
+    used += wide
+  }
+  return [...full, row]
+}
+
+/** The beginning of a text, as far as it fits a room. */
+export const beginning = (text: string, room: number): string => {
+  let kept = ""
+  let used = 0
+  for (const cluster of clusters(text)) {
+    used += of(cluster)
+    if (used > room) break
+    kept += cluster
+  }
+  return kept
+}
+
 // --- internal
 
 const ASCII = /^[ -~]*$/
