@@ -152,32 +152,21 @@ export const fromName = (name: string): ErrorName | "html" | "empty" | undefined
   name === "html" || name === "empty" || isName(name) ? name : undefined
 
 /** The default body of a status. */
-export const ofStatus = (status: number): ErrorName | "html" => {
-  switch (status) {
-    case 401:
-      return "auth"
-    case 402:
-      return "quota"
-    case 403:
-      return "forbidden"
-    case 404:
-      return "model"
-    case 408:
-      return "timeout"
-    case 413:
-      return "too-large"
-    case 429:
-      return "rate-limit"
-    case 500:
-      return "server-error"
-    case 503:
-      return "unavailable"
-    case 529:
-      return "overloaded"
-    default:
-      // Gateways send 502, 504 and Cloudflare's 520-524 with a page.
-      return status >= 500 ? "html" : "bad-request"
-  }
+export const ofStatus = (status: number): ErrorName | "html" =>
+  // Gateways send 502, 504 and Cloudflare's 520-524 with a page.
+  NAMES_OF_STATUSES[status] ?? (status >= 500 ? "html" : "bad-request")
+
+const NAMES_OF_STATUSES: { readonly [status: number]: ErrorName | undefined } = {
+  401: "auth",
+  402: "quota",
+  403: "forbidden",
+  404: "model",
+  408: "timeout",
+  413: "too-large",
+  429: "rate-limit",
+  500: "server-error",
+  503: "unavailable",
+  529: "overloaded"
 }
 
 /** The status of an error outside a stream. */

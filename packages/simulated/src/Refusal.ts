@@ -21,21 +21,21 @@ export const of = (action: ResponseAction, now: number): ProviderCall.Refusal | 
       // A 200 without a body is a stream that has ended before it began.
       if (action.status === 200 && action.body === "empty") return thrown(Classification.incomplete())
       return emitted(
-        ofResponse(
-          action.status,
-          action.headers,
-          ErrorBody.render(action.body, action.status, formatOf(action.body)).text,
+        Classification.ofResponse({
+          status: action.status,
+          headers: Object.fromEntries(action.headers),
+          body: ErrorBody.render(action.body, action.status, formatOf(action.body)).text,
           now
-        )
+        })
       )
     case "Fail": {
       const data = JSON.stringify(ErrorBody.envelope(action.error, formatOf(action.error)))
       return emitted(Classification.ofStreamError({ data, headers: {}, now }))
     }
     case "Reset":
-      return thrown(Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now))
+      return thrown(Classification.ofThrown(broken("read ECONNRESET", "ECONNRESET"), now))
     case "Cut":
-      return thrown(Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now))
+      return thrown(Classification.ofThrown(broken("other side closed", "UND_ERR_SOCKET"), now))
     case "End":
       return thrown(Classification.incomplete())
     default:
@@ -49,22 +49,8 @@ const emitted = (failure: Failure.Failure): ProviderCall.Refusal => ({ type: "er
 
 const thrown = (failure: Failure.Failure): ProviderCall.Refusal => new Failure.ProviderFailure({ failure })
 
-const ofResponse = (
-  status: number,
-  headers: ReadonlyArray<readonly [name: string, value: string]>,
-  body: string,
-  now: number
-): Failure.Failure => Classification.ofResponse({ status, headers: Object.fromEntries(headers), body, now })
-
 /** The provider whose wording an error has in this process: the one known for that error. */
 const formatOf = (body: ErrorBody.ErrorBody): ErrorBody.ErrorFormat => (body === "overloaded" ? "anthropic" : "openai")
 
 /** The error that Node throws when a connection breaks. */
-class BrokenConnection extends Error {
-  readonly code: string
-
-  constructor(message: string, code: string) {
-    super(message)
-    this.code = code
-  }
-}
+const broken = (message: string, code: string): Error => Object.assign(new Error(message), { code })

@@ -1,5 +1,5 @@
 /** Encodes Anthropic's messages (source: docs.claude.com/en/api/messages, "Streaming messages"). */
-import type { Message } from "@holdfast/wire"
+import { JsonShape, type Message } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import { HALF_INPUT, halves } from "./ServerDialect.ts"
 import type { Meta, ServerDialect, StreamAction, WholeResponse } from "./ServerDialect.ts"
@@ -17,7 +17,7 @@ export const dialect: ServerDialect = {
   whole: (response, meta) => ({
     ...envelope(meta),
     content: content(response, meta),
-    stop_reason: stopReason(response.finishReason),
+    stop_reason: STOP_REASONS[response.finishReason],
     stop_sequence: null,
     usage: { input_tokens: meta.inputTokens, output_tokens: response.usage.outputTokens ?? 0 }
   })
@@ -75,7 +75,7 @@ class Blocks {
           this.close() +
           event({
             type: "message_delta",
-            delta: { stop_reason: stopReason(action.finishReason), stop_sequence: null },
+            delta: { stop_reason: STOP_REASONS[action.finishReason], stop_sequence: null },
             usage: { input_tokens: this.meta.inputTokens, output_tokens: action.usage.outputTokens ?? 0 }
           }) +
           event({ type: "message_stop" })
@@ -131,32 +131,16 @@ const content = (response: WholeResponse, meta: Meta): ReadonlyArray<Schema.Json
   if (response.text !== "") blocks.push({ type: "text", text: response.text })
   if (response.toolCall !== undefined) {
     const { name, input } = response.toolCall
-    blocks.push({ type: "tool_use", id: toolUseId(meta), name, input: parsed(input) })
+    // Without a stream arguments are JSON; text that is no JSON stays text.
+    blocks.push({ type: "tool_use", id: toolUseId(meta), name, input: JsonShape.parse(input) ?? input })
   }
   return blocks
 }
 
-/** Without a stream arguments are JSON; text that is no JSON stays text. */
-const parsed = (input: string): Schema.Json => {
-  try {
-    return JSON.parse(input)
-  } catch {
-    return input
-  }
-}
-
-const stopReason = (reason: Message.FinishReason): string => {
-  switch (reason) {
-    case "tool-calls":
-      return "tool_use"
-    case "content-filter":
-      return "refusal"
-    case "length":
-      return "max_tokens"
-    case "stop":
-    case "other":
-      return "end_turn"
-    default:
-      return reason satisfies never
-  }
+const STOP_REASONS: Readonly<Record<Message.FinishReason, string>> = {
+  "tool-calls": "tool_use",
+  "content-filter": "refusal",
+  length: "max_tokens",
+  stop: "end_turn",
+  other: "end_turn"
 }

@@ -85,10 +85,7 @@ export const listen = (
     const fork = yield* FiberSet.makeRuntime<never, void, never>()
     const server = createServer((incoming, response) => {
       void readBody(incoming).then((body) => {
-        if (body === undefined) {
-          incoming.destroy()
-          return
-        }
+        if (body === undefined) return void incoming.destroy()
         const request = recorded(incoming, body)
         log.add(request)
         const fiber = fork(handle(exchange(request, response)))
@@ -158,29 +155,20 @@ const exchange = (request: RecordedRequest, response: ServerResponse): Exchange 
       response.flushHeaders()
     }),
   write: (text) =>
-    text === ""
-      ? Effect.void
-      : Effect.callback<void>((resume) => {
-          response.write(text, () => resume(Effect.void))
-        }),
-  end: Effect.callback<void>((resume) => {
-    response.end(() => resume(Effect.void))
-  }),
-  cut: Effect.sync(() => {
-    response.socket?.destroy()
-  }),
-  reset: Effect.sync(() => {
-    response.socket?.resetAndDestroy()
-  })
+    text === "" ? Effect.void : Effect.callback<void>((resume) => void response.write(text, () => resume(Effect.void))),
+  end: Effect.callback<void>((resume) => void response.end(() => resume(Effect.void))),
+  cut: Effect.sync(() => void response.socket?.destroy()),
+  reset: Effect.sync(() => void response.socket?.resetAndDestroy())
 })
 
-/** Records requests, and wakes the waiters for a number of them. */
+/** Records requests, and wakes those that wait for a number of them. */
 class RequestLog {
   readonly requests: Array<RecordedRequest> = []
   private length = 0
   private total = 0
   private readonly counts = new Map<string, number>()
-  private readonly waiting = new Set<{ readonly count: number; readonly done: Deferred.Deferred<void> }>()
+  /** Completed by the next request. */
+  private next = Deferred.makeUnsafe<void>()
 
   add(request: RecordedRequest): void {
     this.requests.push(request)
@@ -190,12 +178,8 @@ class RequestLog {
     }
     this.total += 1
     this.counts.set(request.path, (this.counts.get(request.path) ?? 0) + 1)
-    for (const waiter of this.waiting) {
-      if (waiter.count <= this.total) {
-        this.waiting.delete(waiter)
-        Deferred.doneUnsafe(waiter.done, Effect.void)
-      }
-    }
+    Deferred.doneUnsafe(this.next, Effect.void)
+    this.next = Deferred.makeUnsafe()
   }
 
   count(path?: string): number {
@@ -203,14 +187,8 @@ class RequestLog {
   }
 
   received(count: number): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (this.total >= count) return Effect.void
-      const waiter = { count, done: Deferred.makeUnsafe<void>() }
-      this.waiting.add(waiter)
-      return Effect.ensuring(
-        Deferred.await(waiter.done),
-        Effect.sync(() => this.waiting.delete(waiter))
-      )
-    })
+    return Effect.suspend(() =>
+      this.total >= count ? Effect.void : Effect.andThen(Deferred.await(this.next), this.received(count))
+    )
   }
 }

@@ -21,7 +21,12 @@ export const dialect: ServerDialect = {
     created: Math.floor(meta.createdAt / 1000),
     model: meta.model,
     choices: [
-      { index: 0, message: message(response, meta), logprobs: null, finish_reason: finishReason(response.finishReason) }
+      {
+        index: 0,
+        message: message(response, meta),
+        logprobs: null,
+        finish_reason: FINISH_REASONS[response.finishReason]
+      }
     ],
     usage: usage(response.usage)
   })
@@ -45,7 +50,7 @@ const frames = (action: StreamAction, meta: Meta): string => {
       return data(ErrorBody.envelope(action.error, "openai"))
     case "Finish":
       return (
-        chunk(meta, {}, finishReason(action.finishReason)) +
+        chunk(meta, {}, FINISH_REASONS[action.finishReason]) +
         (meta.includeUsage ? data({ ...header(meta), choices: [], usage: usage(action.usage) }) : "") +
         "data: [DONE]\n\n"
       )
@@ -92,20 +97,12 @@ const message = (response: WholeResponse, meta: Meta): Schema.JsonObject => ({
       })
 })
 
-const finishReason = (reason: Message.FinishReason): string => {
-  switch (reason) {
-    case "tool-calls":
-      return "tool_calls"
-    case "content-filter":
-      return "content_filter"
-    case "length":
-      return "length"
-    case "stop":
-    case "other":
-      return "stop"
-    default:
-      return reason satisfies never
-  }
+const FINISH_REASONS: Readonly<Record<Message.FinishReason, string>> = {
+  "tool-calls": "tool_calls",
+  "content-filter": "content_filter",
+  length: "length",
+  stop: "stop",
+  other: "stop"
 }
 
 const usage = ({ inputTokens = 0, outputTokens = 0, reasoningTokens = 0 }: Message.Usage): Schema.JsonObject => ({
