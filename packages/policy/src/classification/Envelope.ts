@@ -156,41 +156,30 @@ const ownOf = (value: object, sentence: string | undefined, trail: Trail): Envel
   const code = Fields.text(value, "code")
   const message =
     nested?.message ?? (sentence === undefined || sentence === PLACEHOLDER ? (upstream?.message ?? sentence) : sentence)
-  const status = statusIn(value) ?? nested?.status ?? upstream?.status
-  const implied = details.implied ?? impliedBy(value) ?? nested?.implied ?? upstream?.implied
-  const scope = details.scope ?? nested?.scope ?? upstream?.scope
-  const codes = [
-    ...codesIn(value),
-    ...(Fields.isObject(inner) ? codesIn(inner) : []),
-    ...details.codes,
-    ...(nested?.codes ?? []),
-    ...(upstream?.codes ?? [])
-  ]
-  const texts = [
-    ...(nested === undefined && sentence !== undefined ? [sentence] : []),
-    ...(nested?.texts ?? []),
-    ...(upstream?.texts ?? []),
-    ...(code === undefined || CODE_PATTERN.test(code) ? [] : [code])
-  ]
-  if (message === undefined && codes.length === 0 && implied === undefined && status === undefined) return undefined
-  return {
-    codes,
-    texts,
-    ...defined({ message, status, implied, scope })
+  const own: Envelope = {
+    codes: [...codesIn(value), ...codesIn(inner), ...details.codes],
+    texts: nested === undefined && sentence !== undefined ? [sentence] : [],
+    ...defined({
+      message,
+      status: statusIn(value),
+      implied: details.implied ?? impliedBy(value),
+      scope: details.scope
+    })
   }
+  const all = [nested, upstream].reduce<Envelope>((all, next) => (next === undefined ? all : merge(all, next)), own)
+  if (message === undefined && all.codes.length === 0 && all.implied === undefined && all.status === undefined) {
+    return undefined
+  }
+  return code === undefined || CODE_PATTERN.test(code) ? all : { ...all, texts: [...all.texts, code] }
 }
 
-const merge = (wrapped: Envelope, own: Envelope): Envelope => {
-  const message = wrapped.message ?? own.message
-  const status = wrapped.status ?? own.status
-  const implied = wrapped.implied ?? own.implied
-  const scope = wrapped.scope ?? own.scope
-  return {
-    codes: [...wrapped.codes, ...own.codes],
-    texts: [...wrapped.texts, ...own.texts],
-    ...defined({ message, status, implied, scope })
-  }
-}
+/** Both envelopes; where they differ, the first one counts. */
+const merge = (first: Envelope, second: Envelope): Envelope => ({
+  ...second,
+  ...first,
+  codes: [...first.codes, ...second.codes],
+  texts: [...first.texts, ...second.texts]
+})
 
 const codesIn = (value: unknown): ReadonlyArray<string> => {
   const codes: Array<string> = []

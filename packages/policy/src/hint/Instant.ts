@@ -7,19 +7,20 @@ import { Rfc3339 } from "@holdfast/wire"
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-const TIME = String.raw`(\d{2}):(\d{2}):(\d{2})`
+const TIME = String.raw`(?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2})`
 
 /** Anything like an HTTP date, for use in larger expressions; `parseHttpDate` decides whether it is one. */
 export const HTTP_DATE: string = String.raw`[A-Z][a-z]{2,8},? [\w -]{5,12} ?\d{2}:\d{2}:\d{2} (?:GMT|\d{4})`
 
-/** `Sun, 06 Nov 1994 08:49:37 GMT`: the form that is sent (RFC 9110, 5.6.7: IMF-fixdate). */
-const IMF_FIXDATE = new RegExp(String.raw`^[A-Z][a-z]{2}, (\d{2}) ([A-Z][a-z]{2}) (\d{4}) ${TIME} GMT$`)
-
-/** `Sunday, 06-Nov-94 08:49:37 GMT`: obsolete, still to be understood (RFC 9110, 5.6.7: rfc850-date). */
-const RFC_850 = new RegExp(String.raw`^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-(\d{2}) ${TIME} GMT$`)
-
-/** `Sun Nov  6 08:49:37 1994`: obsolete, still to be understood (RFC 9110, 5.6.7: asctime-date). */
-const ASCTIME = new RegExp(String.raw`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \d]\d) ${TIME} (\d{4})$`)
+/** The forms of RFC 9110, 5.6.7. */
+const HTTP_DATES = [
+  // `Sun, 06 Nov 1994 08:49:37 GMT`: the form that is sent (IMF-fixdate).
+  String.raw`[A-Z][a-z]{2}, (?<day>\d{2}) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) ${TIME} GMT`,
+  // `Sunday, 06-Nov-94 08:49:37 GMT`: obsolete, still to be understood (rfc850-date).
+  String.raw`[A-Z][a-z]{5,8}, (?<day>\d{2})-(?<month>[A-Z][a-z]{2})-(?<year>\d{2}) ${TIME} GMT`,
+  // `Sun Nov  6 08:49:37 1994`: obsolete, still to be understood (asctime-date).
+  String.raw`[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) ${TIME} (?<year>\d{4})`
+].map((form) => new RegExp(`^${form}$`))
 
 /**
  * Parses an HTTP date in any of the three forms of RFC 9110; `undefined`: it is none. `now` is needed for the form with a year of two
@@ -27,29 +28,11 @@ const ASCTIME = new RegExp(String.raw`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \d]\d) $
  */
 export const parseHttpDate = (text: string, now: number): number | undefined => {
   const trimmed = text.trim()
-  const fixed = IMF_FIXDATE.exec(trimmed)
-  if (fixed !== null) {
-    const [, day, month, year, hour, minute, second] = fixed
-    return Rfc3339.epochOf(Number(year), monthOf(month), Number(day), Number(hour), Number(minute), Number(second))
-  }
-  const old = RFC_850.exec(trimmed)
-  if (old !== null) {
-    const [, day, month, year, hour, minute, second] = old
-    return Rfc3339.epochOf(
-      fullYear(Number(year), now),
-      monthOf(month),
-      Number(day),
-      Number(hour),
-      Number(minute),
-      Number(second)
-    )
-  }
-  const asctime = ASCTIME.exec(trimmed)
-  if (asctime !== null) {
-    const [, month, day, hour, minute, second, year] = asctime
-    return Rfc3339.epochOf(Number(year), monthOf(month), Number(day), Number(hour), Number(minute), Number(second))
-  }
-  return undefined
+  const form = HTTP_DATES.find((form) => form.test(trimmed))
+  if (form === undefined) return undefined
+  const { day, hour, minute, month, second, year = "" } = form.exec(trimmed)?.groups ?? {}
+  const whole = year.length === 2 ? fullYear(Number(year), now) : Number(year)
+  return Rfc3339.epochOf(whole, monthOf(month), Number(day), Number(hour), Number(minute), Number(second))
 }
 
 /**

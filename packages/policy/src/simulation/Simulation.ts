@@ -4,10 +4,9 @@
  * It returns the calls with their routes, and the outcome, by the functions that decide for real turns. Cases that those functions do not
  * decide are not simulated: failures after content, contexts that are too long, bugs, and people.
  */
-import type { Directive, Route } from "@holdfast/kernel"
+import type { Directive, Route, Router } from "@holdfast/kernel"
 import { Spending } from "@holdfast/kernel/host"
 import type { Failure, Target } from "@holdfast/wire"
-import type * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import type { Models } from "../routing/Models.ts"
@@ -71,9 +70,8 @@ export const run = (scenario: Scenario): SimulatedRun => {
   const known = (): Routes.Known => ({ standing, credentials, models, countTokens: () => 0 })
   const request = { system: undefined, messages: [], tools: [] }
 
-  let { route, state } = opening(
-    Routes.begin(policy, { primary, current: undefined, state: undefined, request }, known(), 0)
-  )
+  const unbegun = { primary, current: undefined, state: undefined, request }
+  let { route, state }: Router.Beginning = Routes.begin(policy, unbegun, known(), 0)
   const calls: Array<Call> = []
   let now = 0
   let sleptMs = 0
@@ -111,14 +109,6 @@ export const run = (scenario: Scenario): SimulatedRun => {
 }
 
 // --- internal
-
-const opening = ({
-  route,
-  state
-}: ReturnType<typeof Routes.begin>): { route: Route.Route; state: Schema.Json | undefined } => ({
-  route,
-  state
-})
 
 const becauseOf = (directive: Extract<Directive.Directive, { readonly _tag: "GiveUp" }>): string => {
   const basis = Basis.of(directive.basis)
