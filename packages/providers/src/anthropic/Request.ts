@@ -54,27 +54,15 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
 
 // --- internal
 
-interface Turn {
-  readonly role: "user" | "assistant"
-  readonly content: Array<Json>
-}
-
 const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined): ReadonlyArray<Json> => {
-  const turns: Array<Turn> = []
-  for (const message of RequestFiles.handedOver(request.messages, Files.refuses)) {
-    const role = message.role === "assistant" ? "assistant" : "user"
-    const content = contentOf(message, request)
-    if (content.length === 0) continue
-    const last = turns.at(-1)
-    if (last?.role === role) last.content.push(...content)
-    else turns.push({ role, content })
-  }
-  for (const turn of turns) turn.content.sort((a, b) => rank(a) - rank(b))
+  const messages = RequestFiles.handedOver(request.messages, Files.refuses)
+  const turns = PromptParts.joined(messages, (message) => contentOf(message, request))
+  for (const { parts } of turns) parts.sort((a, b) => rank(a) - rank(b))
   const last = turns.at(-1)
-  const block = last?.content.pop()
+  const block = last?.parts.pop()
   // The last message is a prompt or the results of tools, whose last part is never thinking, which cannot be marked.
-  if (block !== undefined) last?.content.push(last.role === "user" ? { ...block, ...cache } : block)
-  return turns.map((turn) => ({ role: turn.role, content: turn.content }))
+  if (block !== undefined) last?.parts.push(last.isModel ? block : { ...block, ...cache })
+  return turns.map(({ isModel, parts }) => ({ role: isModel ? "assistant" : "user", content: parts }))
 }
 
 /** Stable sort: only results move. */

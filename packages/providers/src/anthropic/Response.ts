@@ -109,19 +109,13 @@ const SECOND_MESSAGE: Provider.EmittedFailure = {
   retryable: true
 }
 
-const finishReasonOf = (reason: string): Message.FinishReason => {
-  switch (reason) {
-    case "end_turn":
-    case "stop_sequence":
-      return "stop"
-    case "max_tokens":
-    case "model_context_window_exceeded":
-      return "length"
-    case "tool_use":
-      return "tool-calls"
-    case "refusal":
-      return "content-filter"
-    default:
-      return "other"
-  }
-}
+const finishReasonOf = (reason: string): Message.FinishReason => FINISH_REASONS.get(reason) ?? "other"
+
+const FINISH_REASONS: ReadonlyMap<string, Message.FinishReason> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool-calls"],
+  ["refusal", "content-filter"]
+])

@@ -4,9 +4,8 @@
  * Anthropic's `input_tokens` excludes tokens read from and written to the prompt cache; `inputTokens` includes them. (Claude API
  * documentation, "Prompt caching", tracking cache performance)
  */
-import type { Message } from "@holdfast/wire"
+import { defined, type Message } from "@holdfast/wire"
 import { countOf, type JsonObject } from "../decoding/Json.ts"
-import { usageOf } from "../decoding/UsageMeter.ts"
 
 /** The API's counts; `message_delta` repeats changed ones, as totals. */
 export interface Counts {
@@ -29,11 +28,10 @@ export const merge = (counts: Counts, usage: JsonObject): Counts => ({
 
 /** The counts as usage. */
 export const toUsage = (counts: Counts): Message.Usage =>
-  usageOf({
+  defined({
     inputTokens:
       counts.input === undefined ? undefined : counts.input + (counts.cacheRead ?? 0) + (counts.cacheWrite ?? 0),
     outputTokens: counts.output,
-    reasoningTokens: undefined,
     cachedInputTokens: counts.cacheRead,
     cacheWriteTokens: counts.cacheWrite
   })

@@ -110,13 +110,11 @@ export const make = (onFrame: OnFrame, skip = (_text: string, start: number): nu
 
 // --- internal
 
-const SPACE = 32
-const COLON = 58
 const STREAM = { stream: true }
 
 /** The value after a field's name that ends at `at`; `undefined` where the name is longer, so it is another field. */
 const valueOf = (text: string, at: number, end: number): string | undefined => {
   if (at === end) return ""
-  if (text.charCodeAt(at) !== COLON) return undefined
-  return text.slice(text.charCodeAt(at + 1) === SPACE && at + 1 < end ? at + 2 : at + 1, end)
+  if (text[at] !== ":") return undefined
+  return text.slice(text[at + 1] === " " && at + 1 < end ? at + 2 : at + 1, end)
 }

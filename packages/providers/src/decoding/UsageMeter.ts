@@ -41,14 +41,3 @@ export const make = (): UsageMeter => {
     last
   }
 }
-
-/** Drops the counts that are `undefined`. */
-export const usageOf = (counts: { readonly [K in keyof Message.Usage]: number | undefined }): Message.Usage => {
-  const usage: { -readonly [K in keyof Message.Usage]: Message.Usage[K] } = {}
-  if (counts.inputTokens !== undefined) usage.inputTokens = counts.inputTokens
-  if (counts.outputTokens !== undefined) usage.outputTokens = counts.outputTokens
-  if (counts.reasoningTokens !== undefined) usage.reasoningTokens = counts.reasoningTokens
-  if (counts.cachedInputTokens !== undefined) usage.cachedInputTokens = counts.cachedInputTokens
-  if (counts.cacheWriteTokens !== undefined) usage.cacheWriteTokens = counts.cacheWriteTokens
-  return usage
-}

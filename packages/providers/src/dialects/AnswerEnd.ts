@@ -5,6 +5,7 @@
  * `KEPT` bytes are kept at most. The first of them may be the rest of a long frame (OpenAI's `response.completed` repeats the whole
  * answer); of that frame only the token counts are read, by their place in its text.
  */
+import { JsonShape } from "@holdfast/wire"
 import { isObject, type JsonObject } from "../decoding/Json.ts"
 import type { Dialect, Failed, AnswerHead, Judgement } from "./Dialect.ts"
 import * as AnswerFrames from "./AnswerFrames.ts"
@@ -132,12 +133,9 @@ const countsIn = (text: string): JsonObject | undefined => {
   if (at === -1) return undefined
   const start = text.indexOf("{", at)
   for (let end = text.indexOf("}", start); end !== -1; end = text.indexOf("}", end + 1)) {
-    try {
-      const counts: unknown = JSON.parse(text.slice(start, end + 1))
-      return isObject(counts) ? counts : undefined
-    } catch {
-      // A brace inside the counts: the next one closes them.
-    }
+    const counts = JsonShape.parse(text.slice(start, end + 1))
+    if (counts !== undefined) return isObject(counts) ? counts : undefined
+    // A brace inside the counts: the next one closes them.
   }
   return undefined
 }

@@ -31,7 +31,7 @@ export const statusOf = ({ reason, status }: Pick<Failure.Failure, "reason" | "s
 
 /** The answer to a call that failed for good, before any byte of it went down. The client is asked not to repeat it. */
 export const ofFailure = (failure: Failure.Failure, format: Format): ErrorAnswer =>
-  answer(format, { status: statusOf(failure, format), message: failure.message, ...defined({ code: failure.code }) })
+  answer(format, problemOf(failure, format))
 
 /** The answer to a call that the gateway refuses. */
 export const ofProblem = (problem: Problem, format: Format): ErrorAnswer => answer(format, problem)
@@ -50,11 +50,7 @@ export const framesOf = (
   framing: Framing,
   came: string = ""
 ): string | undefined => {
-  const problem: Problem = {
-    status: statusOf(failure, format),
-    message: failure.message,
-    ...defined({ code: failure.code })
-  }
+  const problem = problemOf(failure, format)
   const own = errorOf(came)
   const body = JSON.stringify(own ?? bodyOf(format, problem))
   if (framing === "document") return undefined
@@ -99,6 +95,12 @@ const STATUS: Readonly<Record<Failure.Reason, number>> = {
   unknown: 502
 }
 
+const problemOf = (failure: Failure.Failure, format: Format): Problem => ({
+  status: statusOf(failure, format),
+  message: failure.message,
+  ...defined({ code: failure.code })
+})
+
 /** The endpoint's own error, if a body is one. */
 const errorOf = (body: string): JsonObject | undefined => {
   const json = objectIn(body)
@@ -131,22 +133,18 @@ const bodyOf = (format: Format, problem: Problem): object => {
 
 const openAiError = ({ code, message, status }: Problem) => ({
   message,
-  type:
-    status === 429
-      ? "rate_limit_error"
-      : status >= 500
-        ? "server_error"
-        : status === 401
-          ? "authentication_error"
-          : "invalid_request_error",
+  type: OPENAI.get(status) ?? (status >= 500 ? "server_error" : "invalid_request_error"),
   param: null,
   code: code ?? (status === 429 ? "rate_limit_exceeded" : status === 503 ? "server_is_overloaded" : null)
 })
 
-const anthropicType = (status: number): string => {
-  const known = ANTHROPIC.get(status)
-  return known ?? (status >= 500 ? "api_error" : "invalid_request_error")
-}
+const OPENAI: ReadonlyMap<number, string> = new Map([
+  [401, "authentication_error"],
+  [429, "rate_limit_error"]
+])
+
+const anthropicType = (status: number): string =>
+  ANTHROPIC.get(status) ?? (status >= 500 ? "api_error" : "invalid_request_error")
 
 const ANTHROPIC: ReadonlyMap<number, string> = new Map([
   [401, "authentication_error"],
@@ -160,10 +158,7 @@ const ANTHROPIC: ReadonlyMap<number, string> = new Map([
   [529, "overloaded_error"]
 ])
 
-const googleStatus = (status: number): string => {
-  const known = GOOGLE.get(status)
-  return known ?? (status >= 500 ? "INTERNAL" : "INVALID_ARGUMENT")
-}
+const googleStatus = (status: number): string => GOOGLE.get(status) ?? (status >= 500 ? "INTERNAL" : "INVALID_ARGUMENT")
 
 const GOOGLE: ReadonlyMap<number, string> = new Map([
   [401, "UNAUTHENTICATED"],

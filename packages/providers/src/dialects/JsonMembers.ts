@@ -3,6 +3,7 @@
  *
  * Text that is no JSON object has no members. A name that occurs twice is found twice: parsers differ in which one counts.
  */
+import { JsonShape } from "@holdfast/wire"
 
 /** A place in the bytes: `end` is the first byte after it. */
 interface Place {
@@ -84,11 +85,6 @@ const valueEnd = (bytes: Uint8Array, from: number): number => {
 }
 
 const nameIn = (bytes: Uint8Array, { end, start }: Place): string | undefined => {
-  const text = new TextDecoder().decode(bytes.subarray(start, end))
-  try {
-    const name: unknown = JSON.parse(text)
-    return typeof name === "string" ? name : undefined
-  } catch {
-    return undefined
-  }
+  const name = JsonShape.parse(new TextDecoder().decode(bytes.subarray(start, end)))
+  return typeof name === "string" ? name : undefined
 }

@@ -37,25 +37,14 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
 
 // --- internal
 
-interface Content {
-  readonly role: "user" | "model"
-  readonly parts: Array<Json>
-}
-
 const contentsOf = (request: Provider.ProviderRequest): ReadonlyArray<Json> => {
-  const contents: Array<Content> = []
   /** The ids that the model itself gave to its calls: it finds the results by them. */
   const ids = new Set<string>()
   const messages = RequestFiles.handedOver(request.messages, Files.refuses, (file) => Files.refuses(file) === undefined)
-  for (const message of messages) {
-    const role = message.role === "assistant" ? "model" : "user"
-    const parts = partsOf(message, request, ids)
-    if (parts.length === 0) continue
-    const last = contents.at(-1)
-    if (last?.role === role) last.parts.push(...parts)
-    else contents.push({ role, parts: [...parts] })
-  }
-  return contents.map(({ parts, role }) => ({ role, parts }))
+  return PromptParts.joined(messages, (message) => partsOf(message, request, ids)).map(({ isModel, parts }) => ({
+    role: isModel ? "model" : "user",
+    parts
+  }))
 }
 
 const partsOf = (
@@ -132,12 +121,8 @@ const responseOf = (result: Message.ToolResultPart, ids: ReadonlySet<string>): J
   }
 }
 
-const filesOf = (result: Message.ToolResultPart): ReadonlyArray<Json> => {
-  const files = (result.content ?? []).filter((part) => part.type === "file" && Files.refuses(part) === undefined)
-  if (files.length === 0) return []
-  const about = files.length === 1 ? "The file" : `The ${files.length} files, in order,`
-  return [{ text: `${about} of the result of ${result.toolName}:` }, ...files.flatMap(inputParts)]
-}
+const filesOf = (result: Message.ToolResultPart): ReadonlyArray<Json> =>
+  RequestFiles.ofResult(result, Files.refuses, result.toolName).flatMap(inputParts)
 
 const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
   name: tool.name,

@@ -154,22 +154,17 @@ const failureOf = (reason: string, candidate: JsonObject): Provider.EmittedFailu
       }
     : undefined
 
-const finishReasonOf = (reason: string): Message.FinishReason => {
-  switch (reason) {
-    case "STOP":
-      return "stop"
-    case "MAX_TOKENS":
-      return "length"
-    case "SAFETY":
-    case "RECITATION":
-    case "LANGUAGE":
-    case "BLOCKLIST":
-    case "PROHIBITED_CONTENT":
-    case "SPII":
-    case "IMAGE_SAFETY":
-    case "IMAGE_PROHIBITED_CONTENT":
-      return "content-filter"
-    default:
-      return "other"
-  }
-}
+const finishReasonOf = (reason: string): Message.FinishReason => FINISH_REASONS.get(reason) ?? "other"
+
+const FINISH_REASONS: ReadonlyMap<string, Message.FinishReason> = new Map([
+  ["STOP", "stop"],
+  ["MAX_TOKENS", "length"],
+  ["SAFETY", "content-filter"],
+  ["RECITATION", "content-filter"],
+  ["LANGUAGE", "content-filter"],
+  ["BLOCKLIST", "content-filter"],
+  ["PROHIBITED_CONTENT", "content-filter"],
+  ["SPII", "content-filter"],
+  ["IMAGE_SAFETY", "content-filter"],
+  ["IMAGE_PROHIBITED_CONTENT", "content-filter"]
+])

@@ -3,9 +3,8 @@
  *
  * Source: Gemini API reference, "Generating content" (`UsageMetadata`); "Context caching".
  */
-import type { Message } from "@holdfast/wire"
+import { defined, type Message } from "@holdfast/wire"
 import { countOf, type JsonObject } from "../decoding/Json.ts"
-import { usageOf } from "../decoding/UsageMeter.ts"
 
 /**
  * Reads a `usageMetadata` object.
@@ -16,12 +15,11 @@ import { usageOf } from "../decoding/UsageMeter.ts"
  */
 export const read = (usage: JsonObject): Message.Usage => {
   const thoughts = countOf(usage.thoughtsTokenCount)
-  return usageOf({
+  return defined({
     inputTokens: sum(countOf(usage.promptTokenCount), countOf(usage.toolUsePromptTokenCount)),
     outputTokens: sum(countOf(usage.candidatesTokenCount), thoughts),
     reasoningTokens: thoughts,
-    cachedInputTokens: countOf(usage.cachedContentTokenCount),
-    cacheWriteTokens: undefined
+    cachedInputTokens: countOf(usage.cachedContentTokenCount)
   })
 }
 

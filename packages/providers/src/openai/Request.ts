@@ -87,12 +87,9 @@ const contentOf = (parts: ReadonlyArray<Message.InputPart>): string | ReadonlyAr
       )
 
 const filesOfResults = ({ content }: Message.ToolMessage): ReadonlyArray<Json> => {
-  const parts = content.flatMap((result) => {
-    const files = (result.content ?? []).filter((part) => part.type === "file" && Files.refuses(part) === undefined)
-    if (files.length === 0) return []
-    const about = `${files.length === 1 ? "The file" : `The ${files.length} files, in order,`} of the result of call ${result.toolCallId} (${result.toolName}):`
-    return [{ type: "text" as const, text: about }, ...files]
-  })
+  const parts = content.flatMap((result) =>
+    RequestFiles.ofResult(result, Files.refuses, `call ${result.toolCallId} (${result.toolName})`)
+  )
   return parts.length === 0 ? [] : [{ role: "user", content: contentOf(parts) }]
 }
 

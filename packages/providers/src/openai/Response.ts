@@ -125,25 +125,19 @@ export const failureOf = (reason: string, choice: JsonObject): Provider.EmittedF
 
 const NOTHING: JsonObject = {}
 
-const finishReasonOf = (reason: string): Message.FinishReason => {
-  switch (reason) {
-    case "stop":
-    case "eos":
-    case "end_turn":
-      return "stop"
-    case "length":
-    case "max_tokens":
-    case "model_length":
-      return "length"
-    case "tool_calls":
-      return "tool-calls"
-    case "content_filter":
-    case "refusal":
-      return "content-filter"
-    default:
-      return "other"
-  }
-}
+const finishReasonOf = (reason: string): Message.FinishReason => FINISH_REASONS.get(reason) ?? "other"
+
+const FINISH_REASONS: ReadonlyMap<string, Message.FinishReason> = new Map([
+  ["stop", "stop"],
+  ["eos", "stop"],
+  ["end_turn", "stop"],
+  ["length", "length"],
+  ["max_tokens", "length"],
+  ["model_length", "length"],
+  ["tool_calls", "tool-calls"],
+  ["content_filter", "content-filter"],
+  ["refusal", "content-filter"]
+])
 
 /** Content in typed parts, as Mistral's reasoning models send it. */
 const parts = (content: ReadonlyArray<unknown>, out: Array<Provider.ProviderEvent>): void => {

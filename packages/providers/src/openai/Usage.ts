@@ -4,9 +4,8 @@
  * Sources: OpenAI, API reference, "CompletionUsage"; DeepSeek, "Create chat completion" (`prompt_cache_hit_tokens`); OpenRouter,
  * "Usage accounting" (`cache_write_tokens`).
  */
-import type { Message } from "@holdfast/wire"
+import { defined, type Message } from "@holdfast/wire"
 import { countOf, type JsonObject, objectOf } from "../decoding/Json.ts"
-import { usageOf } from "../decoding/UsageMeter.ts"
 
 /**
  * Reads a `usage` object.
@@ -26,7 +25,7 @@ export const read = (usage: JsonObject): Message.Usage => {
     reasoningTokens > 0 &&
     completionTokens !== undefined &&
     countOf(usage.total_tokens) === (inputTokens ?? 0) + completionTokens + reasoningTokens
-  return usageOf({
+  return defined({
     inputTokens,
     outputTokens: isApart ? completionTokens + reasoningTokens : completionTokens,
     reasoningTokens,

@@ -5,6 +5,7 @@
  * included, replaces what is there.
  */
 import type * as Schema from "effect/Schema"
+import { isObject } from "../decoding/Json.ts"
 
 /** A JSON object. */
 export type JsonFields = { readonly [key: string]: Schema.Json }
@@ -35,9 +36,6 @@ export const apply = (target: JsonFields, patch: JsonFields): JsonFields => {
 }
 
 // --- internal
-
-const isObject = (value: Schema.Json | undefined): value is JsonFields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const NOTHING: JsonFields = {}
 

@@ -49,6 +49,18 @@ export const partsOf = ({ content }: Message.ToolResultPart, refuses: Refuses): 
   return [shown(first), ...more.map(shown)]
 }
 
+/** The files of a result that are not refused, behind words that name what they are of; nothing where there are none. */
+export const ofResult = (
+  { content }: Pick<Message.ToolResultPart, "content">,
+  refuses: Refuses,
+  name: string
+): ReadonlyArray<Message.InputPart> => {
+  const files = (content ?? []).filter((part) => part.type === "file" && refuses(part) === undefined)
+  if (files.length === 0) return []
+  const about = files.length === 1 ? "The file" : `The ${files.length} files, in order,`
+  return [{ type: "text", text: `${about} of the result of ${name}:` }, ...files]
+}
+
 /** The messages with the files of models in messages of the user, but for those that stay where they are. */
 export const handedOver = (
   messages: ReadonlyArray<Message.Message>,

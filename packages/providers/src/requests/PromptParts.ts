@@ -8,6 +8,23 @@ import { isObject } from "../decoding/Json.ts"
 export const isOwn = (message: Message.AssistantMessage, request: Provider.ProviderRequest): boolean =>
   message.target.provider === request.target.provider && message.target.model === request.target.model
 
+/** The messages with their parts; messages of one side in a row become one, and those without parts are left out. */
+export const joined = <Part>(
+  messages: ReadonlyArray<Message.Message>,
+  partsOf: (message: Message.Message) => ReadonlyArray<Part>
+): ReadonlyArray<{ readonly isModel: boolean; readonly parts: Array<Part> }> => {
+  const all: Array<{ readonly isModel: boolean; readonly parts: Array<Part> }> = []
+  for (const message of messages) {
+    const parts = partsOf(message)
+    if (parts.length === 0) continue
+    const isModel = message.role === "assistant"
+    const last = all.at(-1)
+    if (last?.isModel === isModel) last.parts.push(...parts)
+    else all.push({ isModel, parts: [...parts] })
+  }
+  return all
+}
+
 /** A tool's output as text. */
 export const outputText = (result: Message.ToolResultPart): string =>
   typeof result.output === "string" ? result.output : JSON.stringify(result.output)

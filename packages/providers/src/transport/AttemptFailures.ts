@@ -8,7 +8,7 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
-import { defined, Failure } from "@holdfast/wire"
+import { defined, Failure, JsonShape } from "@holdfast/wire"
 import type * as Http from "../http/Http.ts"
 import * as KeyRedaction from "../KeyRedaction.ts"
 
@@ -83,7 +83,7 @@ const adds = (text: string, { code, evidence = {}, message, status }: Provider.E
   const known = new Set(["", "error", message.trim(), code, String(status), ...Object.values(evidence)])
   const isNews = (value: unknown): boolean =>
     typeof value === "string" ? !known.has(value.trim()) : typeof value === "number" && !known.has(String(value))
-  const left: Array<readonly [key: string, value: unknown]> = [["", parse(text)]]
+  const left: Array<readonly [key: string, value: unknown]> = [["", JsonShape.parse(text) ?? text]]
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const [key, value] = next
     if (typeof value === "object" && value !== null) {
@@ -98,12 +98,3 @@ const isClass = (key: string, value: unknown): boolean =>
   CLASSES.has(key) && typeof value === "string" && /^\w+$/.test(value)
 
 const CLASSES = new Set(["type", "status", "object"])
-
-/** Parsed JSON; any other text as one value. */
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
