@@ -37,14 +37,12 @@ export interface Tool {
 }
 
 /** A tool whose function takes arguments of one type: `tool({ parse: Schema.parse, execute: ({ city }) => … })`. */
-export const tool = <Input = Json>(options: {
-  readonly description?: string
-  readonly inputSchema?: { readonly [key: string]: unknown }
-  readonly parse?: (input: Json) => Input
-  readonly idempotent?: boolean
-  readonly confirm?: boolean | number
-  execute(input: Input, context: ToolContext): Awaitable<unknown>
-}): Tool => options
+export const tool = <Input = Json>(
+  options: Omit<Tool, "parse" | "execute"> & {
+    readonly parse?: (input: Json) => Input
+    execute(input: Input, context: ToolContext): Awaitable<unknown>
+  }
+): Tool => options
 
 /** A result of texts and files, made by `toolContent`. */
 export interface ToolContent {

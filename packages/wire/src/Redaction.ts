@@ -1,4 +1,5 @@
 /** Defines the text in place of a secret, and how redaction leaves JSON valid. */
+import * as JsonShape from "./values/JsonShape.ts"
 
 /** The text in place of a secret. Clients and log filters match on it. */
 export const PLACEHOLDER = "[redacted]"
@@ -9,7 +10,7 @@ export const SHORTEST = 8
 /** Redacts a text. JSON stays JSON: where a secret was a number or reached into the syntax, each string of it is redacted by itself. */
 export const keepingJson = (text: string, redact: (text: string) => string): string => {
   const redacted = redact(text)
-  if (redacted === text || !/^\s*[{[]/.test(text) || isJson(redacted)) return redacted
+  if (redacted === text || !/^\s*[{[]/.test(text) || JsonShape.parse(redacted) !== undefined) return redacted
   try {
     return JSON.stringify(JSON.parse(text), (_name, value: unknown) => inValue(value, redact))
   } catch {
@@ -18,15 +19,6 @@ export const keepingJson = (text: string, redact: (text: string) => string): str
 }
 
 // --- internal
-
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
 
 const inValue = (value: unknown, redact: (text: string) => string): unknown => {
   if (typeof value === "string") return redact(value)

@@ -21,14 +21,21 @@ export interface Listener {
 
 /** Which conversation is meant, and how it is run. */
 export interface ChannelOptions {
+  /** The program and its first arguments, such as `["holdfast"]`. */
   readonly command: readonly [string, ...ReadonlyArray<string>]
+  /** A conversation to resume. Without it a new one begins. */
   readonly conversation?: string
+  /** With `conversation`: the last event that is known, as `lastEventId` of its state. Without it all events come again. */
   readonly after?: number
+  /** `provider/model`. */
   readonly model?: string
-  readonly profile?: string
+  readonly profile?: "overnight" | "weekly" | "interactive" | "cycling"
+  /** System prompt of the new conversation. */
   readonly system?: string
+  /** The configuration's file. */
   readonly config?: string
   readonly cwd?: string
+  /** The process's environment; by default this program's. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 

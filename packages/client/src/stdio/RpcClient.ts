@@ -10,7 +10,7 @@
  */
 import { LineSplitter } from "@holdfast/wire/rpc"
 import type { RpcLines } from "@holdfast/wire/rpc"
-import type { Prompt, TurnEvent } from "@holdfast/wire"
+import { JsonShape, type Prompt, type TurnEvent } from "@holdfast/wire"
 import * as CommandMethods from "../CommandMethods.ts"
 import { answerOf, resultOf, type TurnResult } from "../TurnResult.ts"
 import { Pushed } from "../stream/Pushed.ts"
@@ -21,23 +21,7 @@ import { RpcError } from "../ClientError.ts"
 export type RpcState = RpcLines.RpcState
 
 /** How the process is started, and which conversation it runs. */
-export interface RpcOptions {
-  /** The program and its first arguments, such as `["holdfast"]`. */
-  readonly command: readonly [string, ...ReadonlyArray<string>]
-  /** A conversation to resume. Without it a new one begins. */
-  readonly conversation?: string
-  /** With `conversation`: the last event that is known, as `lastEventId` of its state. Without it all events come again. */
-  readonly after?: number
-  /** `provider/model`. */
-  readonly model?: string
-  readonly profile?: "overnight" | "weekly" | "interactive" | "cycling"
-  /** System prompt of the new conversation. */
-  readonly system?: string
-  /** The configuration's file. */
-  readonly config?: string
-  readonly cwd?: string
-  /** The process's environment; by default this program's. */
-  readonly env?: Readonly<Record<string, string | undefined>>
+export interface RpcOptions extends ProcessChannel.ChannelOptions {
   /** Receives the process's log. */
   readonly onLog?: (text: string) => void
 }
@@ -346,13 +330,9 @@ const TRANSIENT: ReadonlySet<string> = new Set(
 )
 
 const parse = (text: string): Response | TurnEvent.TurnEvent | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    // The process is of the same protocol: a line's shape is that of its type.
-    return typeof value === "object" && value !== null && "type" in value
-      ? (value as Response | TurnEvent.TurnEvent)
-      : undefined
-  } catch {
-    return undefined
-  }
+  const value: unknown = JsonShape.parse(text)
+  // The process is of the same protocol: a line's shape is that of its type.
+  return typeof value === "object" && value !== null && "type" in value
+    ? (value as Response | TurnEvent.TurnEvent)
+    : undefined
 }

@@ -74,7 +74,7 @@ export class SocketConnection {
       this.opened.resolve()
     })
     socket.addEventListener("message", (event) => this.receive("data" in event ? event.data : undefined))
-    const closed = () => this.over(new ConnectionLost("The WebSocket was closed."))
+    const closed = () => this.close(new ConnectionLost("The WebSocket was closed."))
     socket.addEventListener("close", closed)
     socket.addEventListener("error", closed)
     // A failure before the socket is open reaches those that wait for it by their own call.
@@ -99,7 +99,7 @@ export class SocketConnection {
     // While the socket opens, its failure reaches the caller by `opened` alone.
     answer.promise.catch(() => {})
     this.pending.set(id, answer)
-    this.busy()
+    clearTimeout(this.idle)
     if (feed !== undefined) this.byCommand.set(id, feed)
     try {
       if (this.failure !== undefined) throw this.failure
@@ -135,7 +135,15 @@ export class SocketConnection {
 
   /** Ends it, with the error for all that waits. */
   close(error: unknown): void {
-    this.over(error)
+    if (this.failure !== undefined) return
+    this.failure = error instanceof ConnectionLost ? error : new ConnectionLost("The WebSocket was closed.")
+    clearTimeout(this.silence)
+    clearTimeout(this.idle)
+    this.opened.reject(error)
+    for (const { reject } of this.pending.values()) reject(error)
+    for (const feed of this.feeds.values()) feed.fail(error)
+    this.socket.close()
+    this.events.over()
   }
 
   private receive(data: unknown): void {
@@ -145,7 +153,7 @@ export class SocketConnection {
     try {
       message = JSON.parse(String(data)) as Incoming
     } catch (cause) {
-      return this.over(new ClientError("invalid-response", "The WebSocket sent a text that is no JSON.", { cause }))
+      return this.close(new ClientError("invalid-response", "The WebSocket sent a text that is no JSON.", { cause }))
     }
     switch (message.type) {
       case "response":
@@ -155,7 +163,7 @@ export class SocketConnection {
       case "unsubscribed":
         return this.feeds.get(message.conversationId)?.fail(endOf(message))
       case "reconnect":
-        return this.over(new ConnectionLost(message.message, { code: message.code }))
+        return this.close(new ConnectionLost(message.message, { code: message.code }))
       default:
         return this.pass(message)
     }
@@ -179,31 +187,15 @@ export class SocketConnection {
     else pending?.reject(refusalOf(code, error))
   }
 
-  private over(error: unknown): void {
-    if (this.failure !== undefined) return
-    this.failure = error instanceof ConnectionLost ? error : new ConnectionLost("The WebSocket was closed.")
-    clearTimeout(this.silence)
-    clearTimeout(this.idle)
-    this.opened.reject(error)
-    for (const { reject } of this.pending.values()) reject(error)
-    for (const feed of this.feeds.values()) feed.fail(error)
-    this.socket.close()
-    this.events.over()
-  }
-
   private listen(): void {
     clearTimeout(this.silence)
-    this.silence = setTimeout(() => this.over(new ConnectionLost("The WebSocket was silent.")), SILENCE_MS)
-  }
-
-  private busy(): void {
-    clearTimeout(this.idle)
+    this.silence = setTimeout(() => this.close(new ConnectionLost("The WebSocket was silent.")), SILENCE_MS)
   }
 
   private rest(): void {
     clearTimeout(this.idle)
     if (this.failure !== undefined || this.pending.size > 0 || this.feeds.size > 0) return
-    this.idle = setTimeout(() => this.over(new ConnectionLost("The WebSocket was not used.")), IDLE_MS)
+    this.idle = setTimeout(() => this.close(new ConnectionLost("The WebSocket was not used.")), IDLE_MS)
   }
 }
 

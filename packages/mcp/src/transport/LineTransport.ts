@@ -8,6 +8,7 @@
  * - Lines that are no messages are ignored, within their budget (`Intake`): servers often have a left-over print statement.
  * - A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
  */
+import { JsonShape } from "@holdfast/wire"
 import {
   type JSONRPCMessage,
   isJSONRPCRequest,
@@ -124,12 +125,9 @@ interface Parsed {
 /** The object of a line, if it has the form of a message. Most other lines are recognised by their first character. */
 const objectOf = (line: string): Parsed | undefined => {
   if (!OBJECT.test(line)) return undefined
-  let value: { readonly jsonrpc?: unknown; readonly id?: unknown; readonly method?: unknown }
-  try {
-    value = JSON.parse(line)
-  } catch {
-    return undefined
-  }
+  // It begins like an object.
+  const value = JsonShape.parse(line) as { readonly [key: string]: unknown } | undefined
+  if (value === undefined) return undefined
   const { id, jsonrpc, method } = value
   if (jsonrpc !== "2.0") return undefined
   const isNamed = method === undefined || typeof method === "string"

@@ -91,27 +91,27 @@ export class Scan {
     this.stringAt = -1
     for (let at = 0; at < text.length && this.excess === undefined; at++) {
       if (this.isInString) at = this.stringEnd(text, at)
-      else this.read(text.charCodeAt(at), at)
+      else this.read(text[at] ?? "", at)
     }
     return this.excess
   }
 
-  private read(code: number, at: number): void {
-    if (code <= BLANK) return
+  private read(character: string, at: number): void {
+    if (character <= " ") return
     const isEmpty = this.isEmpty
     this.isEmpty = false
-    if (code === QUOTE) {
+    if (character === '"') {
       this.isInString = true
       this.stringAt = at
-    } else if (code === COLON) {
+    } else if (character === ":") {
       if (this.level === 1) this.member = this.last
-    } else if (code === COMMA) {
+    } else if (character === ",") {
       this.count()
-    } else if (code === ARRAY || code === OBJECT) {
+    } else if (character === "[" || character === "{") {
       this.isEmpty = true
       if (++this.level > this.mostLevels) this.exceeds(`${this.mostLevels} levels`)
       else this.count()
-    } else if (code === ARRAY_END || code === OBJECT_END) {
+    } else if (character === "]" || character === "}") {
       this.level--
       if (isEmpty) this.values--
     }
@@ -134,7 +134,7 @@ export class Scan {
       const quote = text.indexOf('"', from)
       const end = quote < 0 ? text.length : quote
       let slash = end
-      while (slash > from && text.charCodeAt(slash - 1) === BACKSLASH) slash--
+      while (slash > from && text[slash - 1] === "\\") slash--
       const isEscaped = (end - slash) % 2 === 1
       if (quote < 0) {
         this.isEscaped = isEscaped
@@ -195,13 +195,3 @@ const lengthOf = (value: unknown): number => (typeof value === "string" ? value.
 
 const MEMBER_CHARACTERS = 40
 const MEMBER = /^[\w.-]+$/u
-
-const BLANK = 32
-const QUOTE = 34
-const COMMA = 44
-const COLON = 58
-const BACKSLASH = 92
-const ARRAY = 91
-const ARRAY_END = 93
-const OBJECT = 123
-const OBJECT_END = 125

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Quote from "./Quote.ts"
 import * as Rfc3339 from "./Rfc3339.ts"
 
 const LATEST = 253_402_300_799_999
@@ -55,10 +56,4 @@ export const MomentOrDate = Schema.Union([Schema.Finite, Schema.String])
 
 // --- internal
 
-/** The most characters of a rejected value that an error message quotes. */
-const LONGEST_FOUND = 60
-
-const found = (value: number | string): string =>
-  JSON.stringify(
-    typeof value === "string" && value.length > LONGEST_FOUND ? `${value.slice(0, LONGEST_FOUND)}…` : value
-  )
+const found = (value: number | string): string => JSON.stringify(typeof value === "string" ? Quote.clip(value) : value)
