@@ -6,6 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import { isShort } from "./values/Checks.ts"
+import * as Count from "./values/Count.ts"
 
 /** A type and a subtype (RFC 6838); `image/*` where an address does not give the subtype. */
 const MEDIA_TYPE = "^[a-z]+/(?:[a-z0-9][a-z0-9.+_-]*|\\*)$"
@@ -109,16 +110,10 @@ export const kindOf = ({ mediaType }: Pick<FilePart, "mediaType">): FileKind => 
 /** The number of bytes of a file. */
 export const sizeOf = ({ data }: FileBytes): number => data.length * 0.75 - paddingOf(data)
 
-/** A number of bytes for people: `812 bytes`, `34 kB`, `5.2 MB`. */
-export const formatBytes = (bytes: number): string => {
-  if (bytes < 1_000) return `${bytes} byte${bytes === 1 ? "" : "s"}`
-  return bytes < 999_500 ? `${Math.round(bytes / 1_000)} kB` : `${Math.round(bytes / 100_000) / 10} MB`
-}
-
 /** A file as text, such as `[image image/png 34 kB]`. An address is shown by its host alone, because the rest may be secret. */
 export const placeholderOf = (part: FilePart): string => {
   const kind = kindOf(part)
-  const where = "data" in part ? formatBytes(sizeOf(part)) : `at ${HTTPS_URL.exec(part.url)?.[1] ?? "an address"}`
+  const where = "data" in part ? Count.ofBytes(sizeOf(part)) : `at ${HTTPS_URL.exec(part.url)?.[1] ?? "an address"}`
   const words = [kind === "pdf" || kind === "text" ? "file" : kind, part.mediaType, where, part.name]
   return `[${words.filter(Boolean).join(" ")}]`
 }

@@ -4,8 +4,7 @@
  *
  * A file that the service would refuse is refused here, with its size and the limit, before anything is sent.
  */
-import type { FilePart, Prompt } from "@holdfast/wire"
-import * as Sizes from "../text/Sizes.ts"
+import { Count, type FilePart, type Prompt } from "@holdfast/wire"
 
 /** The limits of the service. */
 export interface AttachmentLimits {
@@ -94,12 +93,12 @@ const problemOf = (
   { bodyBytes, fileBytes }: AttachmentLimits
 ): string | undefined => {
   if (size === 0) return "is empty."
-  if (size > fileBytes) return `has ${Sizes.bytes(size)}. A file may have ${Sizes.bytes(fileBytes)} at most.`
+  if (size > fileBytes) return `has ${Count.ofBytes(size)}. A file may have ${Count.ofBytes(fileBytes)} at most.`
   if (there.length >= MOST_FILES) return `is one too many. A prompt may have ${MOST_FILES} files.`
   // Base64 has four characters for three bytes.
   const sum = there.reduce((sum, file) => sum + Math.ceil(file.size / 3) * 4, Math.ceil(size / 3) * 4)
   return sum > bodyBytes - BESIDE_BYTES
-    ? `does not fit. The files of a prompt may have ${Sizes.bytes(((bodyBytes - BESIDE_BYTES) / 4) * 3)} together.`
+    ? `does not fit. The files of a prompt may have ${Count.ofBytes(((bodyBytes - BESIDE_BYTES) / 4) * 3)} together.`
     : undefined
 }
 

@@ -1,10 +1,10 @@
 /** The field of a prompt with its files. Enter sends, Shift and Enter begin a line. */
+import { Count } from "@holdfast/wire"
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react"
 import * as Draft from "./Draft.ts"
 import type { AttachedFiles } from "./useAttached.ts"
 import * as Actions from "../palette/Actions.ts"
 import * as Service from "../service/Service.ts"
-import * as Sizes from "../text/Sizes.ts"
 import { isShown } from "../conversation/FileBox.tsx"
 import "./attach.css"
 
@@ -71,7 +71,7 @@ const AttachButton = ({ onAdd }: { readonly onAdd: (files: Iterable<File>) => vo
         type="button"
         className="attach-button"
         aria-label="Attach files"
-        title={`Attach files: ${Sizes.bytes(Service.limits().fileBytes)} each at most. You can also paste or drop them.`}
+        title={`Attach files: ${Count.ofBytes(Service.limits().fileBytes)} each at most. You can also paste or drop them.`}
         onClick={choose}
       >
         <span aria-hidden="true">+</span>
@@ -107,7 +107,7 @@ const AttachedList = ({ attached: { files, isDropping, problems }, onRemove }: A
           <li key={`${index} ${file.name}`}>
             {isShown(file.type) && <Thumbnail file={file} />}
             <span className="attached-name">{file.name}</span>
-            <span className="quiet">{Sizes.bytes(file.size)}</span>
+            <span className="quiet">{Count.ofBytes(file.size)}</span>
             <button type="button" className="small" aria-label={`Remove ${file.name}`} onClick={() => onRemove(file)}>
               ×
             </button>

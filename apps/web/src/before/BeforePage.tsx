@@ -1,10 +1,10 @@
 /** Before the night: the waits of the configuration, and dry runs of changed settings beside it (X10). */
-import { useEffect, useId, useRef, useState } from "react"
+import { useId, useRef, useState } from "react"
 import type { DryRunGroup } from "@holdfast/wire/api"
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query"
-import { useTokenCheck } from "../access/TokenForm.tsx"
 import { CopyButton } from "../conversation/CopyButton.tsx"
 import * as Problems from "../service/Problems.ts"
+import { ReadFailure } from "../shell/ReadFailure.tsx"
 import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import { useSettled } from "../time/useSettled.ts"
@@ -25,10 +25,6 @@ export const BeforePage = () => {
   const dryRun = useDryRun()
   // The service's errors of both calls have the same keys.
   const faults = TrialForm.faultsByField([...faultsOf(changed.error), ...faultsOf(dryRun.error)])
-  useTokenCheck(Problems.codeOf(present.error))
-  useEffect(() => {
-    document.title = "Dry runs · Holdfast"
-  }, [])
   const configured = new Map(present.data?.settings.map(({ name, value }) => [name, value]))
   if (present.data !== undefined) configured.set("model", present.data.model).set("profile", present.data.profile)
   const change = (fields: TrialForm.TrialValues): void => {
@@ -39,12 +35,9 @@ export const BeforePage = () => {
   const shown = { fields, onChange: change, faults }
   return (
     <main id="detail" className="wide-page before" tabIndex={-1}>
+      <title>Dry runs · Holdfast</title>
       <h1>Dry runs before the night</h1>
-      {present.error !== null && (
-        <p className="notice" role="status">
-          {Problems.wordsOf(present.error)} The page reads it again by itself.
-        </p>
-      )}
+      <ReadFailure error={present.error} />
       <div className="before-body">
         <form
           className="trial"

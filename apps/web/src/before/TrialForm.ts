@@ -2,38 +2,13 @@
 import { Count } from "@holdfast/wire"
 import type { DryRunGroup, SchedulePreview } from "@holdfast/wire/api"
 
-/** The fields, as a person has filled them in. An empty setting is as configured. */
-export interface TrialValues {
+/** The form at first: a long outage, and nothing changed. An empty setting is as configured. */
+export const initial = {
   /** One outage a line. */
-  readonly outages: string
-  /** The record runs again, instead of new turns. */
-  readonly isReplay: boolean
-  /** The beginning of the record, as `datetime-local` has it. */
-  readonly since: string
-  readonly turns: string
-  readonly hours: string
-  readonly model: string
-  readonly profile: string
-  readonly scheduleType: string
-  readonly schedule: string
-  readonly maxRetries: string
-  readonly budget: string
-  readonly maxDelay: string
-  readonly jitter: string
-  readonly midStream: string
-  readonly fallbacks: string
-}
-
-/** The name of a field. */
-export type Field = Exclude<keyof TrialValues, "isReplay">
-
-/** Settings over the configuration's. */
-export type Candidate = SchedulePreview.PreviewSchedule
-
-/** The form at first: a long outage, and nothing changed. */
-export const initial: TrialValues = {
   outages: "529 for 7h",
+  /** The record runs again, instead of new turns. */
   isReplay: false,
+  /** The beginning of the record, as `datetime-local` has it. */
   since: "",
   turns: "20",
   hours: "48",
@@ -48,6 +23,15 @@ export const initial: TrialValues = {
   midStream: "",
   fallbacks: ""
 }
+
+/** The name of a field. */
+export type Field = Exclude<keyof typeof initial, "isReplay">
+
+/** The fields, as a person has filled them in. */
+export type TrialValues = Readonly<Record<Field, string> & Record<"isReplay", boolean>>
+
+/** Settings over the configuration's. */
+export type Candidate = SchedulePreview.PreviewSchedule
 
 /** The settings that the form changes. A text that is no number goes to the service unchanged: its error names the expected value. */
 export const candidateOf = (fields: TrialValues): Candidate => {

@@ -48,7 +48,7 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
         }}
       >
         <h2 id={`${id}-question`}>{BulkChoice.questionOf(choice)}</h2>
-        <p id={`${id}-consequence`}>{BulkChoice.consequenceOf(asked.verb)}</p>
+        <p id={`${id}-consequence`}>{BulkChoice.WORDS[asked.verb].consequence}</p>
         {endpoints.length > 1 && (
           <div className="field">
             <label htmlFor={`${id}-endpoint`}>Only those of</label>
@@ -86,7 +86,7 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
         )}
         <div className="buttons">
           <button type="submit" className="primary" aria-disabled={progress !== undefined}>
-            {WORDS[asked.verb]} {turns.length}
+            {BulkChoice.WORDS[asked.verb].name} {turns.length}
           </button>
           <button type="button" onClick={progress === undefined ? onClose : onStop}>
             {progress === undefined ? "Cancel" : "Stop here"}
@@ -95,12 +95,4 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
       </form>
     </dialog>
   )
-}
-
-// --- internal
-
-const WORDS: Readonly<Record<BulkChoice.Verb, string>> = {
-  retry: "Retry",
-  "abort-retry": "Give up",
-  "switch-target": "Switch"
 }

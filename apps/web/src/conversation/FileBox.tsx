@@ -1,12 +1,11 @@
 /** A file of a prompt or of the model: an image with its bytes is shown, other bytes can be saved. No address is loaded. */
-import type { FilePart } from "@holdfast/wire"
-import * as Sizes from "../text/Sizes.ts"
+import { Count, type FilePart } from "@holdfast/wire"
 
 /** A file, in a box of its own. */
 export const FileBox = ({ file, of = "the prompt" }: { readonly file: FilePart.FilePart; readonly of?: string }) => {
   const name = file.name ?? file.mediaType
   if (!("data" in file)) return <p className="image-box">File “{name}” at an address, not loaded</p>
-  const size = Sizes.bytes(sizeOf(file.data))
+  const size = Count.ofBytes(sizeOf(file.data))
   const address = `data:${file.mediaType};base64,${file.data}`
   return isShown(file.mediaType) ? (
     <figure className="prompt-figure">

@@ -2,7 +2,7 @@
 import { ConversationView } from "@holdfast/client"
 import { type ConversationState, HeldCall } from "@holdfast/wire"
 import { useQuery, useQueryClient } from "@tanstack/react-query"
-import { useEffect, useRef, useState } from "react"
+import { useRef, useState } from "react"
 import { flushSync } from "react-dom"
 import * as Service from "../service/Service.ts"
 import * as Actions from "../palette/Actions.ts"
@@ -104,12 +104,7 @@ export const Title = ({ conversationId, model, prompt, retry, toolAnswers }: Tit
 
 // --- internal
 
-const TabTitle = ({ text }: { readonly text: string }) => {
-  useEffect(() => {
-    document.title = `${text} · Holdfast`
-  }, [text])
-  return null
-}
+const TabTitle = ({ text }: { readonly text: string }) => <title>{`${text} · Holdfast`}</title>
 
 /** The title of a tab that is not looked at: when its turn goes on, or that it asks. */
 const WaitingTabTitle = ({ retry, text }: { readonly retry: ConversationView.ShownRetry; readonly text: string }) => {

@@ -37,15 +37,11 @@ export const ConfigurationTable = ({ configuration: { entries, file, notices, un
       <table role="table" aria-labelledby={`${id}-head`}>
         <thead role="rowgroup">
           <tr role="row">
-            <th role="columnheader" scope="col">
-              Key
-            </th>
-            <th role="columnheader" scope="col">
-              Value
-            </th>
-            <th role="columnheader" scope="col">
-              Source
-            </th>
+            {["Key", "Value", "Source"].map((name) => (
+              <th key={name} role="columnheader" scope="col">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody role="rowgroup">

@@ -9,11 +9,11 @@ export const ordered = (endpoints: ReadonlyArray<Health.EndpointReport>): Readon
   endpoints.toSorted((a, b) => rankOf(a.state) - rankOf(b.state))
 
 /** One line about all endpoints: `1 failing, 2 answering`. */
-export const summary = (endpoints: ReadonlyArray<Health.EndpointReport>): string => {
-  const counts = new Map<string, number>()
-  for (const { state } of ordered(endpoints)) counts.set(state, (counts.get(state) ?? 0) + 1)
-  return Array.from(counts, ([state, count]) => `${count} ${wordsOf(state)}`).join(", ")
-}
+export const summary = (endpoints: ReadonlyArray<Health.EndpointReport>): string =>
+  Array.from(
+    Map.groupBy(ordered(endpoints), ({ state }) => state),
+    ([state, { length }]) => `${length} ${wordsOf(state)}`
+  ).join(", ")
 
 /** The subject of a pause, in words. */
 export const pausedOf = ({

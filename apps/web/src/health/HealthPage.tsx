@@ -1,7 +1,5 @@
 /** Health: each endpoint with its gate, pauses and calls, the limits of providers, and the configuration in force. */
-import { useEffect } from "react"
-import { useTokenCheck } from "../access/TokenForm.tsx"
-import * as Problems from "../service/Problems.ts"
+import { ReadFailure } from "../shell/ReadFailure.tsx"
 import * as Moments from "../text/Moments.ts"
 import { ConfigurationTable } from "./ConfigurationTable.tsx"
 import { Endpoint } from "./Endpoint.tsx"
@@ -15,18 +13,11 @@ export const HealthPage = () => {
   const health = useHealth()
   const configuration = useConfiguration()
   const error = health.error ?? configuration.error
-  useTokenCheck(Problems.codeOf(error))
-  useEffect(() => {
-    document.title = "Health · Holdfast"
-  }, [])
   return (
     <main id="detail" className="wide-page health" tabIndex={-1}>
+      <title>Health · Holdfast</title>
       <h1>Health</h1>
-      {error !== null && (
-        <p className="notice" role="status">
-          {Problems.wordsOf(error)} The page reads it again by itself.
-        </p>
-      )}
+      <ReadFailure error={error} />
       {health.data === undefined ? (
         error === null && <p className="quiet">Reading …</p>
       ) : (

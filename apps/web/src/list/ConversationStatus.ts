@@ -55,26 +55,22 @@ export const wordsOf = (status: ConversationStatus, now: number): string => {
       return status.dueAt > now ? `waits ${Moments.countdown(status.dueAt - now)}` : "about to retry"
     case "asking":
       return `asks you · ${Moments.countdown(status.dueAt - now)} left`
-    case "failed":
-      return "failed"
-    case "streaming":
-      return "working"
-    case "queued":
-      return "queued"
-    case "done":
-      return "done"
-    case "stopped":
-      return "stopped"
-    case "empty":
-      return "no prompt yet"
-    case "unknown":
-      return ""
     default:
-      return status satisfies never
+      return WORDS[status.kind]
   }
 }
 
 // --- internal
+
+const WORDS: Readonly<Record<Exclude<ConversationStatus["kind"], "waiting" | "asking">, string>> = {
+  failed: "failed",
+  streaming: "working",
+  queued: "queued",
+  done: "done",
+  stopped: "stopped",
+  empty: "no prompt yet",
+  unknown: ""
+}
 
 /** A conversation and the turn that it is at. */
 interface Active {

@@ -31,13 +31,8 @@ export const pathsOf = (
   since: number,
   until: number
 ): ReadonlyArray<readonly [shape: SpanShape, path: string]> => {
-  // Marks at the same place are drawn once.
-  const parts = new Map<SpanShape, Set<string>>()
-  const add = (shape: SpanShape, part: string): void => {
-    const known = parts.get(shape)
-    if (known === undefined) parts.set(shape, new Set([part]))
-    else known.add(part)
-  }
+  const parts: Array<readonly [shape: SpanShape, part: string]> = []
+  const add = (shape: SpanShape, part: string): void => void parts.push([shape, part])
   const x = (at: number): number => placeOf(at, since, until)
   const isShown = (at: number): boolean => at >= since && at <= until
   const line = (from: number, to: number): string => `M${x(from)} ${HEIGHT / 2}H${x(to)}`
@@ -52,8 +47,9 @@ export const pathsOf = (
     before = target
   }
   return SHAPES.flatMap((shape) => {
-    const found = parts.get(shape)
-    return found === undefined ? [] : [[shape, [...found].join("")] as const]
+    // Marks at the same place are drawn once.
+    const found = new Set(parts.flatMap(([of, part]) => (of === shape ? part : [])))
+    return found.size === 0 ? [] : [[shape, [...found].join("")] as const]
   })
 }
 

@@ -5,7 +5,7 @@ import * as ReasonText from "../text/ReasonText.ts"
 import * as Period from "./Period.ts"
 import * as CourseSpans from "./CourseSpans.ts"
 import type { TurnGroup } from "./TurnGroups.ts"
-import { endWordOf, moveFocus } from "./TurnRow.tsx"
+import { Course, endWordOf, moveFocus } from "./TurnRow.tsx"
 
 interface GroupRowProps {
   readonly group: TurnGroup
@@ -42,14 +42,7 @@ export const GroupRow = memo(({ group: { isOpen, key, turns }, onToggle, since, 
       </span>
       <span className="line-of-time">
         <span className={`bar ${status} detailed`} style={Period.spanOf(began, ended, since, until)} />
-        <svg
-          className="course"
-          viewBox={`0 0 ${CourseSpans.WIDTH} ${CourseSpans.HEIGHT}`}
-          preserveAspectRatio="none"
-          aria-hidden="true"
-        >
-          <path className={SHAPES[status] ?? "call"} d={CourseSpans.marksOf(ends, since, until)} />
-        </svg>
+        <Course paths={[[SHAPES[status] ?? "call", CourseSpans.marksOf(ends, since, until)]]} />
       </span>
     </button>
   )

@@ -1,10 +1,9 @@
 /** The night: the report of a period, its turns on a line of time, and why a turn did what it did. */
 import { Count, type TurnState } from "@holdfast/wire"
-import { useDeferredValue, useEffect, useId, useState } from "react"
-import { useTokenCheck } from "../access/TokenForm.tsx"
+import { useDeferredValue, useId, useState } from "react"
 import { BulkBar } from "../bulk/BulkBar.tsx"
 import { Explanation } from "../explain/Explanation.tsx"
-import * as Problems from "../service/Problems.ts"
+import { ReadFailure } from "../shell/ReadFailure.tsx"
 import { Figures } from "./Figures.tsx"
 import * as Period from "./Period.ts"
 import type { Selection } from "./TurnRow.tsx"
@@ -26,21 +25,14 @@ export const NightPage = () => {
   const night = useNight(deferred)
   const report = useReport(filter.hours)
   const error = night.error ?? report.error
-  useTokenCheck(Problems.codeOf(error))
-  useEffect(() => {
-    document.title = "Report · Holdfast"
-  }, [])
   return (
     <main id="detail" className="wide-page" tabIndex={-1}>
+      <title>Report · Holdfast</title>
       <div className="night-head">
         <h1>Report of the night</h1>
         <Filters filter={filter} onChange={setFilter} />
       </div>
-      {error !== null && (
-        <p className="notice" role="status">
-          {Problems.wordsOf(error)} The page reads it again by itself.
-        </p>
-      )}
+      <ReadFailure error={error} />
       {report.data !== undefined && <Figures report={report.data} />}
       <div className={selected === undefined ? "night-body" : "night-body explained"}>
         {night.data === undefined ? (

@@ -40,15 +40,7 @@ export const TurnRow = memo(({ course, isSelected, onSelect, outages, since, tur
       onKeyDown={moveFocus}
     >
       <span className="row-behind">
-        {outages
-          .filter(({ target }) => targets.has(target))
-          .map((outage) => (
-            <span
-              key={`${outage.target} ${outage.beganAt}`}
-              className="outage"
-              style={Period.spanOf(outage.beganAt, Period.knownUntil(outage, until), since, until)}
-            />
-          ))}
+        <OutageSpans outages={outages.filter(({ target }) => targets.has(target))} since={since} until={until} />
       </span>
       <span className="row-words">
         <span className={`state ${turn.status}`}>{wordsOf(turn, until)}</span> {turn.prompt ?? "The model runs again"}{" "}
@@ -60,22 +52,42 @@ export const TurnRow = memo(({ course, isSelected, onSelect, outages, since, tur
           className={`bar ${turn.status} ${course === undefined ? "" : "detailed"}`}
           style={Period.spanOf(turn.acceptedAt, turn.endedAt ?? until, since, until)}
         />
-        {course !== undefined && (
-          <svg
-            className="course"
-            viewBox={`0 0 ${CourseSpans.WIDTH} ${CourseSpans.HEIGHT}`}
-            preserveAspectRatio="none"
-            aria-hidden="true"
-          >
-            {CourseSpans.pathsOf(course, since, until).map(([shape, path]) => (
-              <path key={shape} className={shape} d={path} />
-            ))}
-          </svg>
-        )}
+        {course !== undefined && <Course paths={CourseSpans.pathsOf(course, since, until)} />}
       </span>
     </button>
   )
 })
+
+/** The shapes on the line of a turn or group. */
+export const Course = ({ paths }: { readonly paths: ReturnType<typeof CourseSpans.pathsOf> }) => (
+  <svg
+    className="course"
+    viewBox={`0 0 ${CourseSpans.WIDTH} ${CourseSpans.HEIGHT}`}
+    preserveAspectRatio="none"
+    aria-hidden="true"
+  >
+    {paths.map(([shape, path]) => (
+      <path key={shape} className={shape} d={path} />
+    ))}
+  </svg>
+)
+
+/** Outages of one endpoint or several. */
+export interface OutageSpansProps {
+  readonly outages: ReadonlyArray<PeriodReport.Outage>
+  readonly since: number
+  readonly until: number
+}
+
+/** Outages on a line of time. */
+export const OutageSpans = ({ outages, since, until }: OutageSpansProps) =>
+  outages.map((outage) => (
+    <span
+      key={`${outage.target} ${outage.beganAt}`}
+      className="outage"
+      style={Period.spanOf(outage.beganAt, Period.knownUntil(outage, until), since, until)}
+    />
+  ))
 
 /** How a turn has ended, in a word. */
 export const endWordOf = (status: TurnState.TurnState["status"]): string =>

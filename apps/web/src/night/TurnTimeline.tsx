@@ -12,7 +12,7 @@ import * as Period from "./Period.ts"
 import * as VisibleRows from "./VisibleRows.ts"
 import * as CourseSpans from "./CourseSpans.ts"
 import * as TurnGroups from "./TurnGroups.ts"
-import { type Selection, TurnRow } from "./TurnRow.tsx"
+import { OutageSpans, type OutageSpansProps, type Selection, TurnRow } from "./TurnRow.tsx"
 import { useCourses } from "./useCourses.ts"
 import type { Night } from "./useNight.ts"
 import "./timeline.css"
@@ -140,23 +140,12 @@ const useSight = () => {
   return { scroller, ...sight }
 }
 
-interface OutageLanesProps {
-  readonly outages: ReadonlyArray<PeriodReport.Outage>
-  readonly since: number
-  readonly until: number
-}
-
 /** Endpoints that have a lane; the report lists all outages. */
 const MOST_LANES = 5
 
 /** A lane for each endpoint that had an outage, those with most of them first. */
-const OutageLanes = memo(({ outages, since, until }: OutageLanesProps) => {
-  const lanes = new Map<string, Array<PeriodReport.Outage>>()
-  for (const outage of outages) {
-    const lane = lanes.get(outage.target)
-    if (lane === undefined) lanes.set(outage.target, [outage])
-    else lane.push(outage)
-  }
+const OutageLanes = memo(({ outages, since, until }: OutageSpansProps) => {
+  const lanes = Map.groupBy(outages, ({ target }) => target)
   const shown = [...lanes].toSorted(([, a], [, b]) => b.length - a.length).slice(0, MOST_LANES)
   if (shown.length === 0) return null
   return (
@@ -164,13 +153,7 @@ const OutageLanes = memo(({ outages, since, until }: OutageLanesProps) => {
       {shown.map(([target, outages]) => (
         <li key={target}>
           <span className="outage-line">
-            {outages.map((outage) => (
-              <span
-                key={outage.beganAt}
-                className="outage"
-                style={Period.spanOf(outage.beganAt, Period.knownUntil(outage, until), since, until)}
-              />
-            ))}
+            <OutageSpans outages={outages} since={since} until={until} />
           </span>
           <span className="outage-words">
             {target} <span className="quiet">down {lengthOf(outages, since, until)}</span>

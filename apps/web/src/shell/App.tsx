@@ -1,6 +1,6 @@
 /** The frame of the page: it asks for the token if the service has one, then shows the list beside a conversation. */
 import { queryOptions, useQuery } from "@tanstack/react-query"
-import { Component, type ReactNode, Suspense, useEffect } from "react"
+import { Component, type ReactNode, Suspense } from "react"
 import { TokenForm } from "../access/TokenForm.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
@@ -150,9 +150,6 @@ const PageLink = ({ route, to, words }: PageLinkProps) => {
 
 const Conversations = ({ route }: { readonly route: PageRoute.OfConversations }) => {
   const isAtList = route.page === "conversations"
-  useEffect(() => {
-    if (isAtList) document.title = "Holdfast"
-  }, [isAtList])
   return (
     <main className={isAtList ? "columns at-list" : "columns at-detail"}>
       <ConversationList selected={route.page === "conversation" ? route.conversationId : undefined} />

@@ -2,16 +2,12 @@
 import { useSyncExternalStore } from "react"
 
 /** A place in the page. */
-export type PageRoute =
-  | { readonly page: "conversations" }
-  | { readonly page: "new" }
-  | { readonly page: "night" }
-  | { readonly page: "before" }
-  | { readonly page: "health" }
-  | { readonly page: "conversation"; readonly conversationId: string }
+export type PageRoute = OfConversations | { readonly page: "night" | "before" | "health" }
 
 /** A place beside the list of conversations. */
-export type OfConversations = Extract<PageRoute, { readonly page: "conversations" | "new" | "conversation" }>
+export type OfConversations =
+  | { readonly page: "conversations" | "new" }
+  | { readonly page: "conversation"; readonly conversationId: string }
 
 /** Whether the list of conversations is shown there. */
 export const hasList = (route: PageRoute): route is OfConversations =>
@@ -19,30 +15,17 @@ export const hasList = (route: PageRoute): route is OfConversations =>
 
 /** The place of an address; an unknown one is the list. */
 export const parse = (hash: string): PageRoute => {
-  const [page, id] = hash.replace(/^#\/?/, "").split("/")
-  if (page === "new" || page === "night" || page === "before" || page === "health") return { page }
-  if (page === "c" && id !== undefined && id !== "") return { page: "conversation", conversationId: decode(id) }
+  const [name, id] = hash.replace(/^#\/?/, "").split("/")
+  const page = NAMED.find((named) => named === name)
+  if (page !== undefined) return { page }
+  if (name === "c" && id !== undefined && id !== "") return { page: "conversation", conversationId: decode(id) }
   return { page: "conversations" }
 }
 
 /** The address of a place. */
 export const format = (route: PageRoute): string => {
-  switch (route.page) {
-    case "conversations":
-      return "#/"
-    case "new":
-      return "#/new"
-    case "night":
-      return "#/night"
-    case "before":
-      return "#/before"
-    case "health":
-      return "#/health"
-    case "conversation":
-      return `#/c/${encodeURIComponent(route.conversationId)}`
-    default:
-      return route satisfies never
-  }
+  if (route.page === "conversation") return `#/c/${encodeURIComponent(route.conversationId)}`
+  return route.page === "conversations" ? "#/" : `#/${route.page}`
 }
 
 /** Goes to a place. */
@@ -52,6 +35,9 @@ export const go = (route: PageRoute): void => void (location.hash = format(route
 export const useRoute = (): PageRoute => parse(useSyncExternalStore(subscribe, () => location.hash))
 
 // --- internal
+
+/** The places whose address is their name. */
+const NAMED = ["new", "night", "before", "health"] as const
 
 const decode = (text: string): string => {
   try {

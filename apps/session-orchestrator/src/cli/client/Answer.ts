@@ -4,7 +4,7 @@
  * A file's name begins with the turn's id and a number, so no two of them are one, and no name leaves the folder.
  */
 import type { ClientError } from "@holdfast/client"
-import { FilePart, type Ids, type Message, type TurnState } from "@holdfast/wire"
+import { Count, type Ids, type Message, type TurnState } from "@holdfast/wire"
 import { Effect, FileSystem, type PlatformError } from "effect"
 import * as path from "node:path"
 import { causeOf } from "../../base/system/PlatformFailure.ts"
@@ -85,7 +85,7 @@ export const write = Effect.fnUntraced(function* (
 
 /** A file on one line: its type, size and name. */
 const lineOf = ({ mediaType, name, sizeBytes, url }: TurnState.AnswerFile): string => {
-  const where = sizeBytes === undefined ? `at ${url}` : FilePart.formatBytes(sizeBytes)
+  const where = sizeBytes === undefined ? `at ${url}` : Count.ofBytes(sizeBytes)
   return [mediaType, where, name].filter((word) => word !== undefined).join(" ")
 }
 
