@@ -3,9 +3,10 @@ import type { SessionUpdate } from "@agentclientprotocol/sdk"
 import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import * as ExampleTurn from "../../../../packages/wire/src/api/ExampleTurn.ts"
 import { assert, describe, it } from "@effect/vitest"
+import * as GivenTurn from "../GivenTurn.ts"
 import * as AcpUpdates from "../../src/acp/AcpUpdates.ts"
 
-const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+const { ids } = GivenTurn
 const world = { isOwn: () => false, at: () => "02:14:05" }
 
 const play = (
@@ -34,18 +35,8 @@ const texts = (updates: ReadonlyArray<SessionUpdate>, kind: SessionUpdate["sessi
     )
     .join("")
 
-const wait = (attempt: number, more: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.ProviderRetry => ({
-  ...ids,
-  type: "provider-retry",
-  attempt,
-  delayMs: 5_000,
-  retryAt: 5_000,
-  message: "Overloaded",
-  code: "529",
-  reason: "overloaded",
-  target: "test/m",
-  ...more
-})
+const wait = (attempt: number, more: Partial<TurnEvent.ProviderRetry> = {}) =>
+  GivenTurn.retry({ attempt, delayMs: 5_000, retryAt: 5_000, target: "test/m", ...more })
 
 const assistant = (...content: ReadonlyArray<string>): TurnEvent.MessageEvent => ({
   ...ids,

@@ -6,6 +6,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Attachments from "../../src/cli/Attachments.ts"
 import * as MediaTypes from "../../src/cli/MediaTypes.ts"
+import * as It from "../It.ts"
 
 const PNG = Buffer.from("iVBORw0KGgo=", "base64")
 const limits = { maxFileBytes: 1_000 }
@@ -16,46 +17,42 @@ const add = (files: ReadonlyArray<string>) =>
   Attachments.add("What is it?", files, limits).pipe(Effect.provide(NodeFileSystem.layer))
 
 describe("--attach", () => {
-  it.live("puts the files behind the text, in their order", () =>
-    Effect.gen(function* () {
-      const folder = yield* folderOf
-      const [image, notes] = [path.join(folder, "a.dat"), path.join(folder, "notes.md")]
-      fs.writeFileSync(image, PNG)
-      fs.writeFileSync(notes, "# Hi")
-      assert.deepStrictEqual(yield* add([notes, image, "https://a.example/chart.png?size=2"]), [
-        { type: "text", text: "What is it?" },
-        { type: "file", mediaType: "text/markdown", data: "IyBIaQ==", name: "notes.md" },
-        { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "a.dat" },
-        { type: "file", mediaType: "image/png", url: "https://a.example/chart.png?size=2" }
-      ])
-      assert.strictEqual(yield* add([]), "What is it?")
-    })
-  )
+  It.live("puts the files behind the text, in their order", function* () {
+    const folder = yield* folderOf
+    const [image, notes] = [path.join(folder, "a.dat"), path.join(folder, "notes.md")]
+    fs.writeFileSync(image, PNG)
+    fs.writeFileSync(notes, "# Hi")
+    assert.deepStrictEqual(yield* add([notes, image, "https://a.example/chart.png?size=2"]), [
+      { type: "text", text: "What is it?" },
+      { type: "file", mediaType: "text/markdown", data: "IyBIaQ==", name: "notes.md" },
+      { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "a.dat" },
+      { type: "file", mediaType: "image/png", url: "https://a.example/chart.png?size=2" }
+    ])
+    assert.strictEqual(yield* add([]), "What is it?")
+  })
 
-  it.live("refuses a file that it cannot send, with its name and the reason", () =>
-    Effect.gen(function* () {
-      const folder = yield* folderOf
-      const [large, empty] = [path.join(folder, "large.png"), path.join(folder, "empty.png")]
-      fs.writeFileSync(large, Buffer.alloc(1_001))
-      fs.writeFileSync(empty, "")
-      const refusal = (file: string) =>
-        Effect.map(Effect.flip(add([file])), ({ exitCode, message }) => [exitCode, message])
-      assert.deepStrictEqual(yield* refusal(large), [
-        2,
-        `--attach ${large}: it has 1001 bytes; a file may have 1000 bytes at most (server.maxFileBytes).`
-      ])
-      assert.deepStrictEqual(yield* refusal(empty), [2, `--attach ${empty}: it is empty.`])
-      assert.deepStrictEqual(yield* refusal(`${folder}/none.png`), [
-        2,
-        `--attach ${folder}/none.png: there is no such file.`
-      ])
-      assert.deepStrictEqual(yield* refusal("https://a.example/chart"), [
-        2,
-        "--attach https://a.example/chart: its name has no ending that gives its type, such as .png or .pdf."
-      ])
-      assert.match(String((yield* refusal("http://a.example/a.png"))[1]), /expected an https address/)
-    })
-  )
+  It.live("refuses a file that it cannot send, with its name and the reason", function* () {
+    const folder = yield* folderOf
+    const [large, empty] = [path.join(folder, "large.png"), path.join(folder, "empty.png")]
+    fs.writeFileSync(large, Buffer.alloc(1_001))
+    fs.writeFileSync(empty, "")
+    const refusal = (file: string) =>
+      Effect.map(Effect.flip(add([file])), ({ exitCode, message }) => [exitCode, message])
+    assert.deepStrictEqual(yield* refusal(large), [
+      2,
+      `--attach ${large}: it has 1001 bytes; a file may have 1000 bytes at most (server.maxFileBytes).`
+    ])
+    assert.deepStrictEqual(yield* refusal(empty), [2, `--attach ${empty}: it is empty.`])
+    assert.deepStrictEqual(yield* refusal(`${folder}/none.png`), [
+      2,
+      `--attach ${folder}/none.png: there is no such file.`
+    ])
+    assert.deepStrictEqual(yield* refusal("https://a.example/chart"), [
+      2,
+      "--attach https://a.example/chart: its name has no ending that gives its type, such as .png or .pdf."
+    ])
+    assert.match(String((yield* refusal("http://a.example/a.png"))[1]), /expected an https address/)
+  })
 })
 
 describe("a media type", () => {

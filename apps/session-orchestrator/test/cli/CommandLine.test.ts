@@ -12,6 +12,7 @@ import * as Logged from "../storage/Logged.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as Inspected from "./Inspected.ts"
+import * as It from "../It.ts"
 
 const SECRET = "planted-planted-planted"
 const environment = { HOLDFAST_TOKEN: SECRET, HOLDFAST_DATABASE_PATH: "a.db" }
@@ -78,64 +79,56 @@ describe("holdfast turns", () => {
       return { ...outcome, asked }
     })
 
-  it.effect("prints a table into a file, with times of this day, and with the date for other days", () =>
-    Effect.gen(function* () {
-      const { asked, code, stderr, stdout } = yield* turns([], {
-        found: [waiting, failed],
-        screen: { stdout: false, stderr: false, columns: 20 }
-      })
-      expect({ asked, code, stderr }).toEqual({ asked: [false], code: 0, stderr: "" })
-      expect(stdout).toMatch(/^STATE +CONVERSATION .*\nwaiting +c-1 +t-1 .* 22:05:09, in 9 s /)
-      expect(stdout).toMatch(/\nfailed .* 2031-01-09 01:02:03 +21:00:00 /)
-      expect(stdout).toMatch(/Why\? \[redacted\]\n\n2 turns in a\.db: .*\n$/)
+  It.effect("prints a table into a file, with times of this day, and with the date for other days", function* () {
+    const { asked, code, stderr, stdout } = yield* turns([], {
+      found: [waiting, failed],
+      screen: { stdout: false, stderr: false, columns: 20 }
     })
-  )
+    expect({ asked, code, stderr }).toEqual({ asked: [false], code: 0, stderr: "" })
+    expect(stdout).toMatch(/^STATE +CONVERSATION .*\nwaiting +c-1 +t-1 .* 22:05:09, in 9 s /)
+    expect(stdout).toMatch(/\nfailed .* 2031-01-09 01:02:03 +21:00:00 /)
+    expect(stdout).toMatch(/Why\? \[redacted\]\n\n2 turns in a\.db: .*\n$/)
+  })
 
-  it.effect("notes that no service runs them if a turn is open and there is no service", () =>
-    Effect.gen(function* () {
-      for (const state of ["waiting", "running", "queued"] as const) {
-        const { stderr } = yield* turns([], { found: [failed, turn({ state })], isUnserved: true })
-        expect(stderr).toBe(NOTE)
-      }
-      const all = yield* turns(["--all"], { found: [failed, turn({})], isUnserved: true })
-      expect(all).toMatchObject({ stderr: "", asked: [true] })
-      expect(yield* turns([], { found: [waiting] })).toMatchObject({ stderr: "" })
-      expect(yield* turns(["--json"], { found: [waiting], isUnserved: true })).toMatchObject({ stderr: "" })
-    })
-  )
+  It.effect("notes that no service runs them if a turn is open and there is no service", function* () {
+    for (const state of ["waiting", "running", "queued"] as const) {
+      const { stderr } = yield* turns([], { found: [failed, turn({ state })], isUnserved: true })
+      expect(stderr).toBe(NOTE)
+    }
+    const all = yield* turns(["--all"], { found: [failed, turn({})], isUnserved: true })
+    expect(all).toMatchObject({ stderr: "", asked: [true] })
+    expect(yield* turns([], { found: [waiting] })).toMatchObject({ stderr: "" })
+    expect(yield* turns(["--json"], { found: [waiting], isUnserved: true })).toMatchObject({ stderr: "" })
+  })
 
-  it.effect("searches ended turns too with --failed and --since", () =>
-    Effect.gen(function* () {
-      const found = [waiting, failed, turn({ endedAt: today(21, 30, 0) })]
-      const states = (outcome: { readonly stdout: string }) =>
-        outcome.stdout.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line).state]))
-      const ofFailed = yield* turns(["--json", "--failed"], { found })
-      expect([ofFailed.asked, states(ofFailed)]).toEqual([[true], ["failed"]])
-      const since = yield* turns(["--json", "--since", "21:30"], { found })
-      expect([since.asked, states(since)]).toEqual([[true], ["waiting", "completed"]])
-      const limited = yield* turns(["--json", "--limit", "1", "--model", "anthropic"], { found })
-      expect([limited.asked, states(limited)]).toEqual([[false], ["completed"]])
-    })
-  )
+  It.effect("searches ended turns too with --failed and --since", function* () {
+    const found = [waiting, failed, turn({ endedAt: today(21, 30, 0) })]
+    const states = (outcome: { readonly stdout: string }) =>
+      outcome.stdout.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line).state]))
+    const ofFailed = yield* turns(["--json", "--failed"], { found })
+    expect([ofFailed.asked, states(ofFailed)]).toEqual([[true], ["failed"]])
+    const since = yield* turns(["--json", "--since", "21:30"], { found })
+    expect([since.asked, states(since)]).toEqual([[true], ["waiting", "completed"]])
+    const limited = yield* turns(["--json", "--limit", "1", "--model", "anthropic"], { found })
+    expect([limited.asked, states(limited)]).toEqual([[false], ["completed"]])
+  })
 
-  it.effect("refuses an invalid moment and an invalid number", () =>
-    Effect.gen(function* () {
-      expect(yield* turns(["--since", "soon"])).toMatchObject({
-        code: 2,
-        stdout: "",
-        stderr: expect.stringMatching(/^holdfast: --since: found "soon"; expected "12 hours"/)
-      })
-      expect(yield* turns(["--limit", "0"])).toMatchObject({
-        code: 2,
-        stderr: 'holdfast: --limit: found "0"; expected a number from 1 on.\n'
-      })
-      expect(yield* turns(["--limit", "ten"])).toMatchObject({
-        code: 2,
-        stderr: 'holdfast: --limit: found "ten"; expected a finite number.\n'
-      })
-      expect(yield* turns(["--limit", "1"])).toMatchObject({ code: 0 })
+  It.effect("refuses an invalid moment and an invalid number", function* () {
+    expect(yield* turns(["--since", "soon"])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/^holdfast: --since: found "soon"; expected "12 hours"/)
     })
-  )
+    expect(yield* turns(["--limit", "0"])).toMatchObject({
+      code: 2,
+      stderr: 'holdfast: --limit: found "0"; expected a number from 1 on.\n'
+    })
+    expect(yield* turns(["--limit", "ten"])).toMatchObject({
+      code: 2,
+      stderr: 'holdfast: --limit: found "ten"; expected a finite number.\n'
+    })
+    expect(yield* turns(["--limit", "1"])).toMatchObject({ code: 0 })
+  })
 })
 
 describe("holdfast report", () => {
@@ -149,34 +142,30 @@ describe("holdfast report", () => {
   const inJson = (...args: ReadonlyArray<string>) =>
     Effect.map(report("--json", ...args), ({ stdout }): { readonly [key: string]: number } => JSON.parse(stdout))
 
-  it.effect("rule X12: reports the last twelve hours, or since a moment, as text, Markdown or JSON", () =>
-    Effect.gen(function* () {
-      const text = yield* report()
-      expect(text).toMatchObject({
-        code: 0,
-        stderr: "",
-        stdout: expect.stringMatching(/^0 answered, 0 failed\n\nFrom /)
-      })
-      const until = 1_933_000_000_000
-      const line = "0 answered, 0 failed"
-      expect(yield* inJson()).toMatchObject({ since: until - 12 * 3_600_000, until, line })
-      expect(yield* inJson("--since", "2 hours")).toMatchObject({ since: until - 2 * 3_600_000, until })
-      expect(yield* inJson("--conversation", "c1")).toMatchObject({ since: 1_000, turns: { queued: 1 } })
-      expect(yield* report("--conversation", "c2")).toMatchObject({ code: 1, stdout: "" })
-      expect((yield* report("--markdown")).stdout).toMatch(/^\*\*0 answered, 0 failed\*\*\n/)
+  It.effect("rule X12: reports the last twelve hours, or since a moment, as text, Markdown or JSON", function* () {
+    const text = yield* report()
+    expect(text).toMatchObject({
+      code: 0,
+      stderr: "",
+      stdout: expect.stringMatching(/^0 answered, 0 failed\n\nFrom /)
     })
-  )
+    const until = 1_933_000_000_000
+    const line = "0 answered, 0 failed"
+    expect(yield* inJson()).toMatchObject({ since: until - 12 * 3_600_000, until, line })
+    expect(yield* inJson("--since", "2 hours")).toMatchObject({ since: until - 2 * 3_600_000, until })
+    expect(yield* inJson("--conversation", "c1")).toMatchObject({ since: 1_000, turns: { queued: 1 } })
+    expect(yield* report("--conversation", "c2")).toMatchObject({ code: 1, stdout: "" })
+    expect((yield* report("--markdown")).stdout).toMatch(/^\*\*0 answered, 0 failed\*\*\n/)
+  })
 
-  it.effect("refuses a moment that it cannot read, and a picture that it cannot write", () =>
-    Effect.gen(function* () {
-      expect(yield* report("--since", "soon")).toMatchObject({ code: 2, stdout: "" })
-      expect(yield* report("--svg", "nowhere/night.svg")).toMatchObject({
-        code: 1,
-        stdout: "",
-        stderr: expect.stringMatching(/^holdfast: --svg: nowhere\/night\.svg cannot be written/)
-      })
+  It.effect("refuses a moment that it cannot read, and a picture that it cannot write", function* () {
+    expect(yield* report("--since", "soon")).toMatchObject({ code: 2, stdout: "" })
+    expect(yield* report("--svg", "nowhere/night.svg")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^holdfast: --svg: nowhere\/night\.svg cannot be written/)
     })
-  )
+  })
 })
 
 describe("holdfast explain", () => {
@@ -185,58 +174,50 @@ describe("holdfast explain", () => {
       parts: { environment, inspection: Inspected.layer(accepted(conversationId)) }
     })
 
-  it.effect("rule X9: prints a turn in words, or as JSON", () =>
-    Effect.gen(function* () {
-      const words = yield* explain("t-1")
-      expect(words).toMatchObject({ code: 0, stderr: "" })
-      expect(words.stdout).toMatch(/^Turn t-1 of conversation c-1: queued\b[^]*[^\n]\n$/)
-      const json = yield* explain("t-1", "--json")
-      expect(JSON.parse(json.stdout)).toMatchObject({ turnId: "t-1", status: "queued" })
-      expect(json.stdout).toContain('\n  "turnId": "t-1"')
-    })
-  )
+  It.effect("rule X9: prints a turn in words, or as JSON", function* () {
+    const words = yield* explain("t-1")
+    expect(words).toMatchObject({ code: 0, stderr: "" })
+    expect(words.stdout).toMatch(/^Turn t-1 of conversation c-1: queued\b[^]*[^\n]\n$/)
+    const json = yield* explain("t-1", "--json")
+    expect(JSON.parse(json.stdout)).toMatchObject({ turnId: "t-1", status: "queued" })
+    expect(json.stdout).toContain('\n  "turnId": "t-1"')
+  })
 
-  it.effect("reports an unknown turn, and refuses what is no id", () =>
-    Effect.gen(function* () {
-      expect(yield* explain("t-2")).toMatchObject({
-        code: 1,
-        stdout: "",
-        stderr: 'holdfast: There is no turn "t-2" in this database. `holdfast turns --all` lists them.\n'
-      })
-      expect(yield* explain("no id")).toMatchObject({
-        code: 2,
-        stdout: "",
-        stderr: 'holdfast: turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
-      })
+  It.effect("reports an unknown turn, and refuses what is no id", function* () {
+    expect(yield* explain("t-2")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: 'holdfast: There is no turn "t-2" in this database. `holdfast turns --all` lists them.\n'
     })
-  )
+    expect(yield* explain("no id")).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: 'holdfast: turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
+    })
+  })
 })
 
 describe("holdfast schedule", () => {
   const schedule = (...args: ReadonlyArray<string>) => CommandLine.run(["schedule", ...args])
 
-  it.effect("rule D1: prints the waits of a profile, up to the requested number", () =>
-    Effect.gen(function* () {
-      const whole = yield* schedule()
-      expect(whole).toMatchObject({ code: 0, stderr: "" })
-      expect(whole.stdout).toMatch(/^Profile overnight\n\nretry +wait/)
-      expect(whole.stdout).toContain("\n   21   30 m   7 h 31 m 45 s\n")
-      const two = yield* schedule("--rows", "2", "--profile", "interactive")
-      expect(two.stdout).toContain("Profile interactive\n")
-      expect(two.stdout).toContain("2 of 3 retries, 6 s of waiting so far. 1 more follows, 14 s of waiting in all.")
-    })
-  )
+  It.effect("rule D1: prints the waits of a profile, up to the requested number", function* () {
+    const whole = yield* schedule()
+    expect(whole).toMatchObject({ code: 0, stderr: "" })
+    expect(whole.stdout).toMatch(/^Profile overnight\n\nretry +wait/)
+    expect(whole.stdout).toContain("\n   21   30 m   7 h 31 m 45 s\n")
+    const two = yield* schedule("--rows", "2", "--profile", "interactive")
+    expect(two.stdout).toContain("Profile interactive\n")
+    expect(two.stdout).toContain("2 of 3 retries, 6 s of waiting so far. 1 more follows, 14 s of waiting in all.")
+  })
 
-  it.effect("prints sixty rows of a longer schedule, and names the configuration's changes", () =>
-    Effect.gen(function* () {
-      const retry = { schedule: { type: "steps", delays: ["1 second"] }, maxRetries: 70 }
-      const { stdout } = yield* CommandLine.run(["schedule"], {
-        files: { "holdfast.config.json": JSON.stringify({ retry }) }
-      })
-      expect(stdout).toMatch(/^Profile overnight, with its own schedule, maxRetries\n/)
-      expect(stdout).toContain("60 of 70 retries, 1 m of waiting so far.")
+  It.effect("prints sixty rows of a longer schedule, and names the configuration's changes", function* () {
+    const retry = { schedule: { type: "steps", delays: ["1 second"] }, maxRetries: 70 }
+    const { stdout } = yield* CommandLine.run(["schedule"], {
+      files: { "holdfast.config.json": JSON.stringify({ retry }) }
     })
-  )
+    expect(stdout).toMatch(/^Profile overnight, with its own schedule, maxRetries\n/)
+    expect(stdout).toContain("60 of 70 retries, 1 m of waiting so far.")
+  })
 })
 
 describe("holdfast backup", () => {
@@ -256,35 +237,29 @@ describe("holdfast backup", () => {
       }
     })
 
-  it.effect("prints what was copied", () =>
-    Effect.gen(function* () {
-      expect(yield* backup({})).toEqual({
-        code: 0,
-        stderr: "",
-        stdout: "copy.db: 2.0 KiB, 1 conversation with 1 turn. It was read to the end, and is whole.\n",
-        seen: expect.anything()
-      })
-      expect(yield* backup({ conversations: 0, turns: 2, unsealed: 1 })).toMatchObject({
-        stdout: expect.stringContaining(", 0 conversations with 2 turns (1 unfinished). It was")
-      })
+  It.effect("prints what was copied", function* () {
+    expect(yield* backup({})).toEqual({
+      code: 0,
+      stderr: "",
+      stdout: "copy.db: 2.0 KiB, 1 conversation with 1 turn. It was read to the end, and is whole.\n",
+      seen: expect.anything()
     })
-  )
+    expect(yield* backup({ conversations: 0, turns: 2, unsealed: 1 })).toMatchObject({
+      stdout: expect.stringContaining(", 0 conversations with 2 turns (1 unfinished). It was")
+    })
+  })
 
-  it.effect("writes a line for each tenth of a slow copy", () =>
-    Effect.gen(function* () {
-      expect(yield* backup({}, 2_000)).toMatchObject({ stderr: "Copied 50 % of 2.0 B\nChecking 2.0 B\n" })
-    })
-  )
+  It.effect("writes a line for each tenth of a slow copy", function* () {
+    expect(yield* backup({}, 2_000)).toMatchObject({ stderr: "Copied 50 % of 2.0 B\nChecking 2.0 B\n" })
+  })
 
-  it.effect("leaves PostgreSQL to its own tools", () =>
-    Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* CommandLine.run(["backup", "copy.db"], {
-        parts: { environment: postgres }
-      })
-      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-      expect(stderr).toMatch(/^holdfast: The data is in PostgreSQL/)
+  It.effect("leaves PostgreSQL to its own tools", function* () {
+    const { code, stderr, stdout } = yield* CommandLine.run(["backup", "copy.db"], {
+      parts: { environment: postgres }
     })
-  )
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toMatch(/^holdfast: The data is in PostgreSQL/)
+  })
 })
 
 describe("holdfast run", () => {
@@ -328,14 +303,12 @@ describe("holdfast run", () => {
       /^holdfast: --turn-id: with database\.url/
     ]
   ]
-  it.effect("a conversation of runners is that of the runner that is named", () =>
-    Effect.gen(function* () {
-      const args = ["run", "--conversation", "a", "--url", "http://127.0.0.1:1", "c"]
-      const { code, stderr } = yield* CommandLine.run(args, { parts: { environment: postgres } })
-      expect(code).toBe(1)
-      expect(stderr).toContain("The service at http://127.0.0.1:1 does not answer (bad port).")
-    })
-  )
+  It.effect("a conversation of runners is that of the runner that is named", function* () {
+    const args = ["run", "--conversation", "a", "--url", "http://127.0.0.1:1", "c"]
+    const { code, stderr } = yield* CommandLine.run(args, { parts: { environment: postgres } })
+    expect(code).toBe(1)
+    expect(stderr).toContain("The service at http://127.0.0.1:1 does not answer (bad port).")
+  })
 
   it.effect.each(refusals)("refuses %s before anything is asked", ([, args, given, expected]) =>
     Effect.gen(function* () {
@@ -354,43 +327,39 @@ describe("holdfast config check", () => {
     })
   const asked = ["--config", "night.json"]
 
-  it.effect("prints the configuration in force with its origins, without secrets", () =>
-    Effect.gen(function* () {
-      const none = yield* check(undefined)
-      expect(none).toMatchObject({ code: 0, stderr: "" })
-      expect(none.stdout).toMatch(/^There is no configuration file\. In force:\n\n {2}server\.host +127\.0\.0\.1\b/)
-      expect(none.stdout).toMatch(/\n {2}server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
-      expect(none.stdout).toMatch(/\nKnown, and not in use: [^\n]*openai/)
-      const good = yield* check('{ "server": { "port": 1 } }', asked)
-      expect(good.stdout).toMatch(/night\.json is good\. In force, with the line or another source in brackets:\n/)
-      expect(good.stdout).toMatch(/\n {2}server\.port +1 {2}\(line 1\)\n/)
-    })
-  )
+  It.effect("prints the configuration in force with its origins, without secrets", function* () {
+    const none = yield* check(undefined)
+    expect(none).toMatchObject({ code: 0, stderr: "" })
+    expect(none.stdout).toMatch(/^There is no configuration file\. In force:\n\n {2}server\.host +127\.0\.0\.1\b/)
+    expect(none.stdout).toMatch(/\n {2}server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
+    expect(none.stdout).toMatch(/\nKnown, and not in use: [^\n]*openai/)
+    const good = yield* check('{ "server": { "port": 1 } }', asked)
+    expect(good.stdout).toMatch(/night\.json is good\. In force, with the line or another source in brackets:\n/)
+    expect(good.stdout).toMatch(/\n {2}server\.port +1 {2}\(line 1\)\n/)
+  })
 
-  it.effect("names the problems, and ends with 2", () =>
-    Effect.gen(function* () {
-      for (const [content, problem] of [
-        [
-          '{ "server": { "port": 99999 } }',
-          "  server.port (line 1, column 15): found 99999; expected an integer from 0 to 65535."
-        ],
-        ["{", "  line 1, column 2: found the end of the text; expected a key in double quotes."],
-        [
-          '{ "model": "a\\u0000" }',
-          "  model (line 1, column 3): expected text without the character U+0000, which is at position 1."
-        ]
-      ] as const) {
-        const { code, stderr, stdout } = yield* check(content, asked)
-        expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-        expect(stderr).toMatch(/^holdfast: night\.json has a problem\.\n/)
-        expect(stderr).toContain(problem)
-      }
-      const missing = yield* check(undefined, asked)
-      expect(missing.stderr).toMatch(/night\.json: there is no such file\.\n$/)
-      expect(yield* check(" \n", asked)).toMatchObject({ code: 0 })
-      expect((yield* check("unreadable", asked)).stderr).toContain("it cannot be read: PermissionDenied.")
-    })
-  )
+  It.effect("names the problems, and ends with 2", function* () {
+    for (const [content, problem] of [
+      [
+        '{ "server": { "port": 99999 } }',
+        "  server.port (line 1, column 15): found 99999; expected an integer from 0 to 65535."
+      ],
+      ["{", "  line 1, column 2: found the end of the text; expected a key in double quotes."],
+      [
+        '{ "model": "a\\u0000" }',
+        "  model (line 1, column 3): expected text without the character U+0000, which is at position 1."
+      ]
+    ] as const) {
+      const { code, stderr, stdout } = yield* check(content, asked)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+      expect(stderr).toMatch(/^holdfast: night\.json has a problem\.\n/)
+      expect(stderr).toContain(problem)
+    }
+    const missing = yield* check(undefined, asked)
+    expect(missing.stderr).toMatch(/night\.json: there is no such file\.\n$/)
+    expect(yield* check(" \n", asked)).toMatchObject({ code: 0 })
+    expect((yield* check("unreadable", asked)).stderr).toContain("it cannot be read: PermissionDenied.")
+  })
 })
 
 describe("holdfast serve", () => {
@@ -398,84 +367,75 @@ describe("holdfast serve", () => {
     address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747)
   })
   for (const isTerminal of [false, true]) {
-    it.effect(
+    It.effect(
       `prints its address, runs until a signal, and logs its end: ${isTerminal ? "on a terminal" : "into files"}`,
-      () =>
-        Effect.gen(function* () {
-          const screen = { stdout: isTerminal, stderr: isTerminal }
-          const before = process.listenerCount("SIGTERM")
-          const signal = CommandLine.signalling()
-          const running = yield* Effect.forkChild(
-            CommandLine.run(["serve"], { parts: { environment: {}, service }, screen }),
-            { startImmediately: true }
-          )
-          yield* Effect.repeat(Effect.yieldNow, { until: () => process.listenerCount("SIGTERM") > before })
-          yield* Effect.repeat(Effect.yieldNow, { times: 1_000 })
-          signal("SIGTERM")
-          const { code, stderr, stdout } = yield* Fiber.join(running)
-          expect(code).toBe(0)
-          expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
-          expect(stdout).toContain("  data   ")
-          expect(stderr).toMatch(
-            /Holdfast has started\.[^]*Stopping after SIGTERM: answers that have begun may finish\.[^]*Holdfast has stopped\./
-          )
-          expect(/\n\n/.test(stderr)).toBe(isTerminal)
-        })
+      function* () {
+        const screen = { stdout: isTerminal, stderr: isTerminal }
+        const before = process.listenerCount("SIGTERM")
+        const signal = CommandLine.signalling()
+        const running = yield* Effect.forkChild(
+          CommandLine.run(["serve"], { parts: { environment: {}, service }, screen }),
+          { startImmediately: true }
+        )
+        yield* Effect.repeat(Effect.yieldNow, { until: () => process.listenerCount("SIGTERM") > before })
+        yield* Effect.repeat(Effect.yieldNow, { times: 1_000 })
+        signal("SIGTERM")
+        const { code, stderr, stdout } = yield* Fiber.join(running)
+        expect(code).toBe(0)
+        expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
+        expect(stdout).toContain("  data   ")
+        expect(stderr).toMatch(
+          /Holdfast has started\.[^]*Stopping after SIGTERM: answers that have begun may finish\.[^]*Holdfast has stopped\./
+        )
+        expect(/\n\n/.test(stderr)).toBe(isTerminal)
+      }
     )
   }
 })
 
 describe("holdfast", () => {
-  it.effect("prints its version and its help, and the mistake of a command line", () =>
-    Effect.gen(function* () {
-      expect(yield* CommandLine.run(["--version"])).toMatchObject({ code: 0, stdout: "holdfast 1.2.3\n", stderr: "" })
-      const help = yield* CommandLine.run(["--help"])
-      expect(help).toMatchObject({ code: 0, stderr: "" })
-      expect(help.stdout).toContain("Keeps LLM agent turns alive")
-      const wrong = yield* CommandLine.run(["sreve"])
-      expect(wrong).toMatchObject({ code: 2, stdout: "" })
-      expect(wrong.stderr).toMatch(/^holdfast: Unknown subcommand "sreve"[^]*\nSee: holdfast --help\n$/)
-    })
-  )
+  It.effect("prints its version and its help, and the mistake of a command line", function* () {
+    expect(yield* CommandLine.run(["--version"])).toMatchObject({ code: 0, stdout: "holdfast 1.2.3\n", stderr: "" })
+    const help = yield* CommandLine.run(["--help"])
+    expect(help).toMatchObject({ code: 0, stderr: "" })
+    expect(help.stdout).toContain("Keeps LLM agent turns alive")
+    const wrong = yield* CommandLine.run(["sreve"])
+    expect(wrong).toMatchObject({ code: 2, stdout: "" })
+    expect(wrong.stderr).toMatch(/^holdfast: Unknown subcommand "sreve"[^]*\nSee: holdfast --help\n$/)
+  })
 
-  it.effect("reports a bug by its name, without secrets and without a stack trace", () =>
-    Effect.gen(function* () {
-      const inspection = Layer.effectContext(Effect.die(new TypeError(`x of ${SECRET} is undefined`)))
-      expect(yield* CommandLine.run(["turns"], { parts: { environment, inspection } })).toMatchObject({
-        code: 1,
-        stdout: "",
-        stderr: "holdfast: this is a bug in Holdfast, not in what you did: TypeError: x of [redacted] is undefined\n"
-      })
+  It.effect("reports a bug by its name, without secrets and without a stack trace", function* () {
+    const inspection = Layer.effectContext(Effect.die(new TypeError(`x of ${SECRET} is undefined`)))
+    expect(yield* CommandLine.run(["turns"], { parts: { environment, inspection } })).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: "holdfast: this is a bug in Holdfast, not in what you did: TypeError: x of [redacted] is undefined\n"
     })
-  )
+  })
 })
 
 describe("holdfast acp", () => {
-  it.effect("is refused where runners share the conversations", () =>
-    Effect.gen(function* () {
-      const shared = yield* CommandLine.run(["acp"], { parts: { environment: postgres } })
-      expect(shared).toMatchObject({ code: 2, stdout: "" })
-      expect(shared.stderr).toContain("Give --config with a database.path of the editor's own.")
-    })
-  )
+  It.effect("is refused where runners share the conversations", function* () {
+    const shared = yield* CommandLine.run(["acp"], { parts: { environment: postgres } })
+    expect(shared).toMatchObject({ code: 2, stdout: "" })
+    expect(shared.stderr).toContain("Give --config with a database.path of the editor's own.")
+  })
 })
 
 describe("holdfast rpc", () => {
-  it.effect("refuses wrong flags on standard error, before anything is on standard output", () =>
-    Effect.gen(function* () {
-      for (const [args, stderr] of [
-        [["--after", "3"], "holdfast: --after: a new conversation has no events. Give --conversation too.\n"],
-        [["--conversation", "c", "--after", "-1"], 'holdfast: --after: found "-1"; expected a number from 0 on.\n'],
-        [
-          ["--conversation", "a b"],
-          'holdfast: --conversation: found "a b"; expected 1 to 64 letters, digits, "_" or "-".\n'
-        ]
-      ] as const) {
-        expect(yield* CommandLine.run(["rpc", ...args])).toMatchObject({ code: 2, stdout: "", stderr })
-      }
-      const shared = yield* CommandLine.run(["rpc", "--conversation", "c"], { parts: { environment: postgres } })
-      expect(shared).toMatchObject({ code: 2, stdout: "" })
-      expect(shared.stderr).toContain("with database.url the conversations belong to the runners")
-    })
-  )
+  It.effect("refuses wrong flags on standard error, before anything is on standard output", function* () {
+    for (const [args, stderr] of [
+      [["--after", "3"], "holdfast: --after: a new conversation has no events. Give --conversation too.\n"],
+      [["--conversation", "c", "--after", "-1"], 'holdfast: --after: found "-1"; expected a number from 0 on.\n'],
+      [
+        ["--conversation", "a b"],
+        'holdfast: --conversation: found "a b"; expected 1 to 64 letters, digits, "_" or "-".\n'
+      ]
+    ] as const) {
+      expect(yield* CommandLine.run(["rpc", ...args])).toMatchObject({ code: 2, stdout: "", stderr })
+    }
+    const shared = yield* CommandLine.run(["rpc", "--conversation", "c"], { parts: { environment: postgres } })
+    expect(shared).toMatchObject({ code: 2, stdout: "" })
+    expect(shared.stderr).toContain("with database.url the conversations belong to the runners")
+  })
 })

@@ -16,6 +16,7 @@ import {
 import { dirname, join } from "node:path"
 import * as Process from "../service/Process.ts"
 import * as CommandLine from "./CommandLine.ts"
+import * as It from "../It.ts"
 
 const URL = "http://127.0.0.1:4747/to/anthropic"
 const FLAG = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
@@ -25,64 +26,54 @@ const STATUS = '"statusLine": { "type": "command", "command": "holdfast status-l
 const parts = { environment: { HOME: "/home/a" } }
 
 describe("holdfast connect", () => {
-  it.effect("prints the line that starts the client", () =>
-    Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* CommandLine.run(["connect", "claude"], { parts })
-      expect([code, stdout]).toEqual([0, `${FLAG}=1 ${CEILING}=0 ANTHROPIC_BASE_URL=${URL} claude\n`])
-      expect(stderr).toContain("~/.claude/settings.json")
-      const other = yield* CommandLine.run(["connect", "codex", "--profile", "interactive", "--url", "http://box:9/"], {
-        parts
-      })
-      expect(other.stdout).toBe("codex -c openai_base_url=http://box:9/to/openai@interactive\n")
+  It.effect("prints the line that starts the client", function* () {
+    const { code, stderr, stdout } = yield* CommandLine.run(["connect", "claude"], { parts })
+    expect([code, stdout]).toEqual([0, `${FLAG}=1 ${CEILING}=0 ANTHROPIC_BASE_URL=${URL} claude\n`])
+    expect(stderr).toContain("~/.claude/settings.json")
+    const other = yield* CommandLine.run(["connect", "codex", "--profile", "interactive", "--url", "http://box:9/"], {
+      parts
     })
-  )
+    expect(other.stdout).toBe("codex -c openai_base_url=http://box:9/to/openai@interactive\n")
+  })
 
-  it.effect("needs no key of a provider, as it calls none", () =>
-    Effect.gen(function* () {
-      const config = {
-        model: "own/m",
-        providers: {
-          own: {
-            type: "openai-compatible",
-            baseUrl: "https://own.example",
-            apiKeyEnv: "OWN_KEY",
-            headers: { "x-tenant": "${TENANT}" }
-          }
+  It.effect("needs no key of a provider, as it calls none", function* () {
+    const config = {
+      model: "own/m",
+      providers: {
+        own: {
+          type: "openai-compatible",
+          baseUrl: "https://own.example",
+          apiKeyEnv: "OWN_KEY",
+          headers: { "x-tenant": "${TENANT}" }
         }
       }
-      const files = { "holdfast.config.json": JSON.stringify(config) }
-      const { code, stdout } = yield* CommandLine.run(["connect", "openai-sdk", "--provider", "own"], { parts, files })
-      expect([code, stdout]).toEqual([0, "export OPENAI_BASE_URL=http://127.0.0.1:4747/to/own\n"])
-    })
-  )
+    }
+    const files = { "holdfast.config.json": JSON.stringify(config) }
+    const { code, stdout } = yield* CommandLine.run(["connect", "openai-sdk", "--provider", "own"], { parts, files })
+    expect([code, stdout]).toEqual([0, "export OPENAI_BASE_URL=http://127.0.0.1:4747/to/own\n"])
+  })
 
-  it.effect("prints the setting of a client that has its base URL in a file alone", () =>
-    Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* CommandLine.run(["connect", "pi"], { parts })
-      expect([code, stdout]).toEqual([0, `providers.anthropic.baseUrl is ${URL}\n`])
-      expect(stderr).toContain("--write sets it in ~/.pi/agent/models.json")
-    })
-  )
+  It.effect("prints the setting of a client that has its base URL in a file alone", function* () {
+    const { code, stderr, stdout } = yield* CommandLine.run(["connect", "pi"], { parts })
+    expect([code, stdout]).toEqual([0, `providers.anthropic.baseUrl is ${URL}\n`])
+    expect(stderr).toContain("--write sets it in ~/.pi/agent/models.json")
+  })
 
-  it.effect("refuses a provider of a format that the client does not call in", () =>
-    Effect.gen(function* () {
-      const claude = yield* CommandLine.run(["connect", "claude", "--provider", "openai"], { parts })
-      expect([claude.code, claude.stderr]).toEqual([
-        2,
-        expect.stringContaining('claude calls in the format anthropic, and "openai" has openai-compatible.')
-      ])
-      const codex = yield* CommandLine.run(["connect", "codex", "--provider", "anthropic", "--write"], { parts })
-      expect([codex.code, codex.stderr]).toEqual([2, expect.stringContaining("Nothing is translated")])
-    })
-  )
+  It.effect("refuses a provider of a format that the client does not call in", function* () {
+    const claude = yield* CommandLine.run(["connect", "claude", "--provider", "openai"], { parts })
+    expect([claude.code, claude.stderr]).toEqual([
+      2,
+      expect.stringContaining('claude calls in the format anthropic, and "openai" has openai-compatible.')
+    ])
+    const codex = yield* CommandLine.run(["connect", "codex", "--provider", "anthropic", "--write"], { parts })
+    expect([codex.code, codex.stderr]).toEqual([2, expect.stringContaining("Nothing is translated")])
+  })
 
-  it.effect("names the providers if the client's is not configured", () =>
-    Effect.gen(function* () {
-      const { code, stderr } = yield* CommandLine.run(["connect", "claude", "--provider", "nowhere"], { parts })
-      expect(code).toBe(2)
-      expect(stderr).toMatch(/no provider "nowhere" with a base URL\. It has .*anthropic/u)
-    })
-  )
+  It.effect("names the providers if the client's is not configured", function* () {
+    const { code, stderr } = yield* CommandLine.run(["connect", "claude", "--provider", "nowhere"], { parts })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/no provider "nowhere" with a base URL\. It has .*anthropic/u)
+  })
 })
 
 /** A home directory on the disk, and the command in it. */
@@ -107,122 +98,110 @@ const homeOf = Effect.map(Process.directory, (home) => {
 describe("holdfast connect --write", () => {
   const CLAUDE = ".claude/settings.json"
 
-  it.effect("keeps mode and bytes, and --undo brings the former file back", () =>
-    Effect.gen(function* () {
-      const { connect, has, modeOf, names, textOf } = yield* homeOf
-      const text = '\ufeff{\r\n\t// mine\r\n\t"model":   "opus",\r\n\t"env": {\r\n\t\t"A": "1" // one\r\n\t}\r\n}'
-      has(CLAUDE, text, 0o640)
-      expect((yield* connect("claude", "--write")).code).toBe(0)
-      expect(textOf(CLAUDE)).toBe(
-        text
-          .replace(
-            '"A": "1" // one',
-            `"A": "1", // one\r\n\t\t"ANTHROPIC_BASE_URL": "${URL}",\r\n\t\t"${FLAG}": "1",\r\n\t\t"${CEILING}": "0"`
-          )
-          .replace(/\r\n\}$/u, `,\r\n\t${STATUS}\r\n}`)
-      )
-      expect([modeOf(CLAUDE), modeOf(`${CLAUDE}.before-holdfast`)]).toEqual([0o640, 0o640])
-      expect(names(".claude")).toEqual(["settings.json", "settings.json.before-holdfast"])
-      expect((yield* connect("claude", "--undo")).code).toBe(0)
-      expect([textOf(CLAUDE), modeOf(CLAUDE), names(".claude")]).toEqual([text, 0o640, ["settings.json"]])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("keeps mode and bytes, and --undo brings the former file back", function* () {
+    const { connect, has, modeOf, names, textOf } = yield* homeOf
+    const text = '\ufeff{\r\n\t// mine\r\n\t"model":   "opus",\r\n\t"env": {\r\n\t\t"A": "1" // one\r\n\t}\r\n}'
+    has(CLAUDE, text, 0o640)
+    expect((yield* connect("claude", "--write")).code).toBe(0)
+    expect(textOf(CLAUDE)).toBe(
+      text
+        .replace(
+          '"A": "1" // one',
+          `"A": "1", // one\r\n\t\t"ANTHROPIC_BASE_URL": "${URL}",\r\n\t\t"${FLAG}": "1",\r\n\t\t"${CEILING}": "0"`
+        )
+        .replace(/\r\n\}$/u, `,\r\n\t${STATUS}\r\n}`)
+    )
+    expect([modeOf(CLAUDE), modeOf(`${CLAUDE}.before-holdfast`)]).toEqual([0o640, 0o640])
+    expect(names(".claude")).toEqual(["settings.json", "settings.json.before-holdfast"])
+    expect((yield* connect("claude", "--undo")).code).toBe(0)
+    expect([textOf(CLAUDE), modeOf(CLAUDE), names(".claude")]).toEqual([text, 0o640, ["settings.json"]])
+  })
 
-  it.effect("makes a file for its owner alone where there was none, and --undo removes it", () =>
-    Effect.gen(function* () {
-      const { connect, modeOf, names, textOf } = yield* homeOf
-      expect((yield* connect("claude", "--write")).code).toBe(0)
-      expect(textOf(CLAUDE)).toBe(
-        `{\n  "env": {\n    "ANTHROPIC_BASE_URL": "${URL}",\n    "${FLAG}": "1",\n    "${CEILING}": "0"\n  },\n  ${STATUS}\n}\n`
-      )
-      expect(modeOf(CLAUDE)).toBe(0o600)
-      yield* connect("claude", "--undo")
-      expect(names(".claude")).toEqual([])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("makes a file for its owner alone where there was none, and --undo removes it", function* () {
+    const { connect, modeOf, names, textOf } = yield* homeOf
+    expect((yield* connect("claude", "--write")).code).toBe(0)
+    expect(textOf(CLAUDE)).toBe(
+      `{\n  "env": {\n    "ANTHROPIC_BASE_URL": "${URL}",\n    "${FLAG}": "1",\n    "${CEILING}": "0"\n  },\n  ${STATUS}\n}\n`
+    )
+    expect(modeOf(CLAUDE)).toBe(0o600)
+    yield* connect("claude", "--undo")
+    expect(names(".claude")).toEqual([])
+  })
 
-  it.effect("--undo takes the values alone out of a file that was changed since, and puts former ones back", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "--undo takes the values alone out of a file that was changed since, and puts former ones back",
+    function* () {
       const { connect, has, textOf } = yield* homeOf
       has(CLAUDE, `{ "env": { "A": "1", "${CEILING}": "5" } }`)
       yield* connect("claude", "--write")
       has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
       yield* connect("claude", "--undo")
       expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "2", "${CEILING}": "5" } }`)
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.effect("leaves a status line that is its person's own as it is, byte for byte", () =>
-    Effect.gen(function* () {
-      const { connect, has, textOf } = yield* homeOf
-      const own = '"statusLine": {"type":"command",\n    "command": "mine" }'
-      has(CLAUDE, `{ "env": { "A": "1" }, ${own} }`)
-      yield* connect("claude", "--write")
-      expect(textOf(CLAUDE)).toContain(own)
-      has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
-      yield* connect("claude", "--undo")
-      expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "2" }, ${own} }`)
-    }).pipe(Effect.scoped)
-  )
+  It.effect("leaves a status line that is its person's own as it is, byte for byte", function* () {
+    const { connect, has, textOf } = yield* homeOf
+    const own = '"statusLine": {"type":"command",\n    "command": "mine" }'
+    has(CLAUDE, `{ "env": { "A": "1" }, ${own} }`)
+    yield* connect("claude", "--write")
+    expect(textOf(CLAUDE)).toContain(own)
+    has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
+    yield* connect("claude", "--undo")
+    expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "2" }, ${own} }`)
+  })
 
-  it.effect("--undo leaves a status line that its person has set since", () =>
-    Effect.gen(function* () {
-      const { connect, has, textOf } = yield* homeOf
-      has(CLAUDE, '{ "env": { "A": "1" } }')
-      yield* connect("claude", "--write")
-      has(CLAUDE, textOf(CLAUDE).replace("holdfast status-line", "mine"))
-      yield* connect("claude", "--undo")
-      expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "1" }, ${STATUS.replace("holdfast status-line", "mine")} }`)
-    }).pipe(Effect.scoped)
-  )
+  It.effect("--undo leaves a status line that its person has set since", function* () {
+    const { connect, has, textOf } = yield* homeOf
+    has(CLAUDE, '{ "env": { "A": "1" } }')
+    yield* connect("claude", "--write")
+    has(CLAUDE, textOf(CLAUDE).replace("holdfast status-line", "mine"))
+    yield* connect("claude", "--undo")
+    expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "1" }, ${STATUS.replace("holdfast status-line", "mine")} }`)
+  })
 
-  it.effect("gives Codex the provider of the login that it has", () =>
-    Effect.gen(function* () {
-      const { connect, has } = yield* homeOf
-      const lineOf = (login: unknown) => {
-        has(".codex/auth.json", typeof login === "string" ? login : JSON.stringify(login))
-        return Effect.map(connect("codex"), ({ stdout }) => stdout)
-      }
-      const tokens = { id_token: "i", access_token: "a", refresh_token: "r" }
-      for (const plan of [
-        { auth_mode: "chatgpt", tokens },
-        { OPENAI_API_KEY: null, tokens }
-      ]) {
-        expect(yield* lineOf(plan)).toBe("codex -c openai_base_url=http://127.0.0.1:4747/to/chatgpt\n")
-      }
-      for (const key of [{ auth_mode: "apikey", OPENAI_API_KEY: "k", tokens }, { OPENAI_API_KEY: "k" }, "no JSON"]) {
-        expect(yield* lineOf(key)).toContain("/to/openai")
-      }
-    }).pipe(Effect.scoped)
-  )
+  It.effect("gives Codex the provider of the login that it has", function* () {
+    const { connect, has } = yield* homeOf
+    const lineOf = (login: unknown) => {
+      has(".codex/auth.json", typeof login === "string" ? login : JSON.stringify(login))
+      return Effect.map(connect("codex"), ({ stdout }) => stdout)
+    }
+    const tokens = { id_token: "i", access_token: "a", refresh_token: "r" }
+    for (const plan of [
+      { auth_mode: "chatgpt", tokens },
+      { OPENAI_API_KEY: null, tokens }
+    ]) {
+      expect(yield* lineOf(plan)).toBe("codex -c openai_base_url=http://127.0.0.1:4747/to/chatgpt\n")
+    }
+    for (const key of [{ auth_mode: "apikey", OPENAI_API_KEY: "k", tokens }, { OPENAI_API_KEY: "k" }, "no JSON"]) {
+      expect(yield* lineOf(key)).toContain("/to/openai")
+    }
+  })
 
-  it.effect("sets what belongs to Anthropic's own address only where calls go there", () =>
-    Effect.gen(function* () {
-      const { connect, has, textOf } = yield* homeOf
-      const mine = { type: "anthropic", baseUrl: "https://mine.example" }
-      has("holdfast.json", JSON.stringify({ model: "mine/m", providers: { mine } }))
-      yield* connect("claude", "--write", "--provider", "mine")
-      expect(Object.keys(JSON.parse(textOf(CLAUDE)).env)).toEqual(["ANTHROPIC_BASE_URL", CEILING])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("sets what belongs to Anthropic's own address only where calls go there", function* () {
+    const { connect, has, textOf } = yield* homeOf
+    const mine = { type: "anthropic", baseUrl: "https://mine.example" }
+    has("holdfast.json", JSON.stringify({ model: "mine/m", providers: { mine } }))
+    yield* connect("claude", "--write", "--provider", "mine")
+    expect(Object.keys(JSON.parse(textOf(CLAUDE)).env)).toEqual(["ANTHROPIC_BASE_URL", CEILING])
+  })
 
-  it.effect("writes into the file of a client that has comments in its JSON, and makes no second one", () =>
-    Effect.gen(function* () {
-      const { connect, has, names, textOf } = yield* homeOf
-      const text = '{\n  // mine\n  "provider": {},\n}\n'
-      has(".config/opencode/opencode.jsonc", text)
-      expect((yield* connect("opencode", "--write")).stdout).toContain("~/.config/opencode/opencode.jsonc: provider")
-      expect(textOf(".config/opencode/opencode.jsonc")).toContain("// mine")
-      yield* connect("opencode", "--undo")
-      expect([names(".config/opencode"), textOf(".config/opencode/opencode.jsonc")]).toEqual([["opencode.jsonc"], text])
-      expect((yield* connect("pi", "--write")).code).toBe(0)
-      yield* connect("pi", "--undo")
-      expect(names(".pi/agent")).toEqual([])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("writes into the file of a client that has comments in its JSON, and makes no second one", function* () {
+    const { connect, has, names, textOf } = yield* homeOf
+    const text = '{\n  // mine\n  "provider": {},\n}\n'
+    has(".config/opencode/opencode.jsonc", text)
+    expect((yield* connect("opencode", "--write")).stdout).toContain("~/.config/opencode/opencode.jsonc: provider")
+    expect(textOf(".config/opencode/opencode.jsonc")).toContain("// mine")
+    yield* connect("opencode", "--undo")
+    expect([names(".config/opencode"), textOf(".config/opencode/opencode.jsonc")]).toEqual([["opencode.jsonc"], text])
+    expect((yield* connect("pi", "--write")).code).toBe(0)
+    yield* connect("pi", "--undo")
+    expect(names(".pi/agent")).toEqual([])
+  })
 
-  it.effect("refuses a symbolic link, a file that is no JSON, and one that is no UTF-8, and changes nothing", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "refuses a symbolic link, a file that is no JSON, and one that is no UTF-8, and changes nothing",
+    function* () {
       const { connect, has, names, path, textOf } = yield* homeOf
       has("dotfiles/settings.json", "{}")
       mkdirSync(path(".claude"))
@@ -244,26 +223,24 @@ describe("holdfast connect --write", () => {
           ["settings.json"]
         ])
       }
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.effect("sets a base URL of cline once it has the provider", () =>
-    Effect.gen(function* () {
-      const { connect, has, path, textOf } = yield* homeOf
-      const file = ".cline/data/settings/providers.json"
-      const refused = yield* connect("cline", "--write")
-      expect(refused.code).toBe(2)
-      expect(refused.stderr).toContain(
-        `${path(file)} has no providers.anthropic.settings. Run \`cline auth anthropic\` first.`
-      )
-      has(file, '{ "version": 1, "providers": { "anthropic": { "settings": { "provider": "anthropic" } } } }')
-      expect((yield* connect("cline", "--write")).code).toBe(0)
-      expect(JSON.parse(textOf(file)).providers.anthropic.settings).toEqual({
-        provider: "anthropic",
-        baseUrl: `${URL}/v1`
-      })
-    }).pipe(Effect.scoped)
-  )
+  It.effect("sets a base URL of cline once it has the provider", function* () {
+    const { connect, has, path, textOf } = yield* homeOf
+    const file = ".cline/data/settings/providers.json"
+    const refused = yield* connect("cline", "--write")
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain(
+      `${path(file)} has no providers.anthropic.settings. Run \`cline auth anthropic\` first.`
+    )
+    has(file, '{ "version": 1, "providers": { "anthropic": { "settings": { "provider": "anthropic" } } } }')
+    expect((yield* connect("cline", "--write")).code).toBe(0)
+    expect(JSON.parse(textOf(file)).providers.anthropic.settings).toEqual({
+      provider: "anthropic",
+      baseUrl: `${URL}/v1`
+    })
+  })
 })
 
 describe("a client's file", () => {

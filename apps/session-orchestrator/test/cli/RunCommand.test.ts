@@ -1,10 +1,11 @@
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RunCommand from "../../src/cli/RunCommand.ts"
-import { delta, end, retry } from "./GivenTurn.ts"
+import { delta, end, retry } from "../GivenTurn.ts"
 import * as Recorder from "./Recorder.ts"
+import * as It from "../It.ts"
 
 /** Shows a turn whose events the test emits. */
 const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
@@ -38,66 +39,60 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
 const wait = retry({ delayMs: 10_000, retryAt: 10_000 })
 
 describe("run", () => {
-  it.effect("rule D13: on a terminal the countdown runs below, in yellow, and is removed for the answer", () =>
-    Effect.gen(function* () {
-      const recorder = Recorder.make({ stdout: true, stderr: true }, {})
-      const turn = yield* showing(recorder)
-      yield* turn.happens(wait)
-      expect(recorder.seen()).toEqual([
-        "Turn t of conversation c.",
-        "! anthropic/claude: 529 Overloaded",
-        "  Retry 1 in 10 s, at 02:14:05 (Ctrl-C aborts)"
-      ])
-      expect(recorder.all()).toContain("\u001b[33m")
-      yield* turn.passes("3 seconds")
-      expect(recorder.seen()[2]).toBe("  Retry 1 in 7 s, at 02:14:05 (Ctrl-C aborts)")
-      yield* turn.passes("7 seconds")
-      expect(recorder.seen()[2]).toBe("  Retry 1 runs now …")
-      yield* turn.happens(delta("Hello, "), delta("world."), end("completed"))
-      expect(yield* turn.ended).toMatchObject({ status: "completed" })
-      expect(recorder.seen()).toEqual([
-        "Turn t of conversation c.",
-        "! anthropic/claude: 529 Overloaded - retry 1 after 10 s",
-        "Hello, world.",
-        ""
-      ])
-      expect(recorder.stdout()).toBe("Hello, world.\n")
-    })
-  )
+  It.effect("rule D13: on a terminal the countdown runs below, in yellow, and is removed for the answer", function* () {
+    const recorder = Recorder.make({ stdout: true, stderr: true }, {})
+    const turn = yield* showing(recorder)
+    yield* turn.happens(wait)
+    expect(recorder.seen()).toEqual([
+      "Turn t of conversation c.",
+      "! anthropic/claude: 529 Overloaded",
+      "  Retry 1 in 10 s, at 02:14:05 (Ctrl-C aborts)"
+    ])
+    expect(recorder.all()).toContain("\u001b[33m")
+    yield* turn.passes("3 seconds")
+    expect(recorder.seen()[2]).toBe("  Retry 1 in 7 s, at 02:14:05 (Ctrl-C aborts)")
+    yield* turn.passes("7 seconds")
+    expect(recorder.seen()[2]).toBe("  Retry 1 runs now …")
+    yield* turn.happens(delta("Hello, "), delta("world."), end("completed"))
+    expect(yield* turn.ended).toMatchObject({ status: "completed" })
+    expect(recorder.seen()).toEqual([
+      "Turn t of conversation c.",
+      "! anthropic/claude: 529 Overloaded - retry 1 after 10 s",
+      "Hello, world.",
+      ""
+    ])
+    expect(recorder.stdout()).toBe("Hello, world.\n")
+  })
 
-  it.effect("a file gets the answer and nothing else; waits are printed beside it, at a modest rate", () =>
-    Effect.gen(function* () {
-      const recorder = Recorder.make({ stdout: false, stderr: true })
-      const turn = yield* showing(recorder)
-      yield* turn.happens(retry({ delayMs: 600_000, retryAt: 600_000 }))
-      yield* turn.passes("10 minutes")
-      yield* turn.happens(delta("Hello\u001b[0m"), end("completed"))
-      yield* turn.ended
-      expect(recorder.stdout()).toBe("Hello\u001b[0m\n")
-      expect(recorder.stderr()).toBe(
-        "Turn t of conversation c.\n" +
-          "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
-      )
-    })
-  )
+  It.effect("a file gets the answer and nothing else; waits are printed beside it, at a modest rate", function* () {
+    const recorder = Recorder.make({ stdout: false, stderr: true })
+    const turn = yield* showing(recorder)
+    yield* turn.happens(retry({ delayMs: 600_000, retryAt: 600_000 }))
+    yield* turn.passes("10 minutes")
+    yield* turn.happens(delta("Hello\u001b[0m"), end("completed"))
+    yield* turn.ended
+    expect(recorder.stdout()).toBe("Hello\u001b[0m\n")
+    expect(recorder.stderr()).toBe(
+      "Turn t of conversation c.\n" +
+        "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
+    )
+  })
 
-  it.effect("Ctrl-C requests the abort, prints that, and waits for the seal", () =>
-    Effect.gen(function* () {
-      const recorder = Recorder.make({ stdout: true, stderr: true })
-      const turn = yield* showing(recorder)
-      yield* turn.happens(delta("Half an ans"), wait)
-      yield* turn.ctrlC
-      yield* turn.aborted
-      yield* turn.happens(end("aborted"))
-      expect(yield* turn.ended).toMatchObject({ status: "aborted" })
-      expect(recorder.seen()).toEqual([
-        "Turn t of conversation c.",
-        "Half an ans",
-        "Aborting the turn. Ctrl-C again quits at once.",
-        "! anthropic/claude: 529 Overloaded",
-        "Aborted.",
-        ""
-      ])
-    })
-  )
+  It.effect("Ctrl-C requests the abort, prints that, and waits for the seal", function* () {
+    const recorder = Recorder.make({ stdout: true, stderr: true })
+    const turn = yield* showing(recorder)
+    yield* turn.happens(delta("Half an ans"), wait)
+    yield* turn.ctrlC
+    yield* turn.aborted
+    yield* turn.happens(end("aborted"))
+    expect(yield* turn.ended).toMatchObject({ status: "aborted" })
+    expect(recorder.seen()).toEqual([
+      "Turn t of conversation c.",
+      "Half an ans",
+      "Aborting the turn. Ctrl-C again quits at once.",
+      "! anthropic/claude: 529 Overloaded",
+      "Aborted.",
+      ""
+    ])
+  })
 })

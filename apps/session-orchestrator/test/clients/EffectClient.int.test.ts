@@ -1,68 +1,62 @@
 /** Tests `@holdfast/client/effect` against the whole service. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { ConversationView } from "@holdfast/client"
 import * as EffectClient from "@holdfast/client/effect"
 import { Effect, Fiber, Option, Stream } from "effect"
 import { Agent, fetch } from "undici"
 import * as SimulatedService from "./SimulatedService.ts"
+import * as It from "../It.ts"
 
 const { prompt } = SimulatedService
 
-const start = (options?: SimulatedService.Options) =>
-  Effect.gen(function* () {
-    const { port } = yield* SimulatedService.start(options)
-    const dispatcher = yield* Effect.acquireRelease(
-      Effect.sync(() => new Agent()),
-      (agent) => Effect.promise(() => agent.destroy())
-    )
-    return yield* EffectClient.make({
-      url: `http://127.0.0.1:${port}`,
-      fetch: (url, init) => fetch(url, { ...init, dispatcher }),
-      retryForMs: 500
-    })
+const start = Effect.fnUntraced(function* (options?: SimulatedService.Options) {
+  const { port } = yield* SimulatedService.start(options)
+  const dispatcher = yield* Effect.acquireRelease(
+    Effect.sync(() => new Agent()),
+    (agent) => Effect.promise(() => agent.destroy())
+  )
+  return yield* EffectClient.make({
+    url: `http://127.0.0.1:${port}`,
+    fetch: (url, init) => fetch(url, { ...init, dispatcher }),
+    retryForMs: 500
   })
+})
 
 describe("the client as Effects and Streams", () => {
-  it.live("runs a turn, follows it as a stream, and lists it", () =>
-    Effect.gen(function* () {
-      const client = yield* start()
-      const conversation = yield* client.createConversation()
-      const turn = yield* conversation.prompt(prompt("529+instant"), { tags: ["mine"] })
-      const events = yield* Stream.runCollect(turn.events())
-      assert.strictEqual(events.at(-1)?.type, "turn-end")
-      const { text } = yield* turn.result
-      const view = yield* conversation.views().pipe(
-        Stream.filter(({ turn }) => turn?.status === "completed"),
-        Stream.runHead
-      )
-      const messages = ConversationView.messagesOf(Option.getOrThrow(view))
-      assert.deepStrictEqual(messages, yield* conversation.getMessages)
-      const [listed] = yield* Stream.runCollect(client.listTurns({ tag: "mine" }))
-      assert.strictEqual(listed?.turnId, turn.id)
-      assert.strictEqual((yield* turn.getState).text, text)
-    })
-  )
+  It.live("runs a turn, follows it as a stream, and lists it", function* () {
+    const client = yield* start()
+    const conversation = yield* client.createConversation()
+    const turn = yield* conversation.prompt(prompt("529+instant"), { tags: ["mine"] })
+    const events = yield* Stream.runCollect(turn.events())
+    assert.strictEqual(events.at(-1)?.type, "turn-end")
+    const { text } = yield* turn.result
+    const view = yield* conversation.views().pipe(
+      Stream.filter(({ turn }) => turn?.status === "completed"),
+      Stream.runHead
+    )
+    const messages = ConversationView.messagesOf(Option.getOrThrow(view))
+    assert.deepStrictEqual(messages, yield* conversation.getMessages)
+    const [listed] = yield* Stream.runCollect(client.listTurns({ tag: "mine" }))
+    assert.strictEqual(listed?.turnId, turn.id)
+    assert.strictEqual((yield* turn.getState).text, text)
+  })
 
-  it.live("an interruption ends a stream and a call, and not the turn", () =>
-    Effect.gen(function* () {
-      const client = yield* start({ retry: SimulatedService.LONG })
-      const conversation = yield* client.createConversation()
-      const turn = yield* conversation.prompt(prompt("529+instant"))
-      yield* Fiber.interrupt(yield* Effect.forkChild(turn.result, { startImmediately: true }))
-      const waits = conversation.views().pipe(Stream.filter(({ retry }) => retry !== undefined))
-      assert.isTrue(Option.isSome(yield* Stream.runHead(waits)))
-      yield* conversation.retryNow()
-      assert.strictEqual((yield* turn.result).status, "completed")
-    })
-  )
+  It.live("an interruption ends a stream and a call, and not the turn", function* () {
+    const client = yield* start({ retry: SimulatedService.LONG })
+    const conversation = yield* client.createConversation()
+    const turn = yield* conversation.prompt(prompt("529+instant"))
+    yield* Fiber.interrupt(yield* Effect.forkChild(turn.result, { startImmediately: true }))
+    const waits = conversation.views().pipe(Stream.filter(({ retry }) => retry !== undefined))
+    assert.isTrue(Option.isSome(yield* Stream.runHead(waits)))
+    yield* conversation.retryNow()
+    assert.strictEqual((yield* turn.result).status, "completed")
+  })
 
-  it.live("a refusal is in the error channel, with its code", () =>
-    Effect.gen(function* () {
-      const client = yield* start()
-      const call = yield* Effect.flip(client.conversation("c_none").getState)
-      assert.strictEqual(call.code, "conversation-not-found")
-      const stream = yield* Effect.flip(Stream.runDrain(client.turn("t_none").events()))
-      assert.strictEqual(stream.code, "turn-not-found")
-    })
-  )
+  It.live("a refusal is in the error channel, with its code", function* () {
+    const client = yield* start()
+    const call = yield* Effect.flip(client.conversation("c_none").getState)
+    assert.strictEqual(call.code, "conversation-not-found")
+    const stream = yield* Effect.flip(Stream.runDrain(client.turn("t_none").events()))
+    assert.strictEqual(stream.code, "turn-not-found")
+  })
 })

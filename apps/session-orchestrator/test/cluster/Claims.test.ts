@@ -1,10 +1,11 @@
 /** Tests the claims of held calls without a database: a connection whose answers the test gives. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Fiber } from "effect"
 import type { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Claims from "../../src/cluster/Claims.ts"
+import * as It from "../It.ts"
 
 const [a, b, c] = ["a", "b", "c"].map((id) => Ids.ConversationId.make(id)) as [
   Ids.ConversationId,
@@ -15,48 +16,45 @@ const [a, b, c] = ["a", "b", "c"].map((id) => Ids.ConversationId.make(id)) as [
 const calls = (...ids: ReadonlyArray<Ids.ConversationId>) => ids.map((conversationId) => ({ conversationId }))
 
 describe("the claims of held calls", () => {
-  it.effect("Claims.C4: a client that leaves while its call is being claimed leaves no lock", () =>
-    Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
-      const answered = yield* Deferred.make<void>()
-      let locks = 0
-      const connection = {
-        executeRaw: () => Effect.void,
-        execute: (sql: string) => {
-          if (sql.includes("pg_advisory_unlock")) return Effect.sync(() => (locks--, []))
-          return Deferred.succeed(asked, undefined).pipe(
-            Effect.andThen(Effect.sync(() => locks++)),
-            Effect.andThen(Deferred.await(answered)),
-            Effect.as([{ locked: true }])
-          )
-        }
+  It.effect("Claims.C4: a client that leaves while its call is being claimed leaves no lock", function* () {
+    const asked = yield* Deferred.make<void>()
+    const answered = yield* Deferred.make<void>()
+    let locks = 0
+    const connection = {
+      executeRaw: () => Effect.void,
+      execute: (sql: string) => {
+        if (sql.includes("pg_advisory_unlock")) return Effect.sync(() => (locks--, []))
+        return Deferred.succeed(asked, undefined).pipe(
+          Effect.andThen(Effect.sync(() => locks++)),
+          Effect.andThen(Deferred.await(answered)),
+          Effect.as([{ locked: true }])
+        )
       }
-      const sql = { reserve: Effect.succeed(connection) } as unknown as SqlClient.SqlClient
-      const claims = yield* Claims.make(sql)
-      const taking = yield* Effect.forkChild(claims.take(a), { startImmediately: true })
-      yield* Deferred.await(asked)
-      const leaving = yield* Effect.forkChild(Fiber.interrupt(taking), { startImmediately: true })
-      yield* Deferred.succeed(answered, undefined)
-      yield* Fiber.join(leaving)
-      yield* claims.release(a)
-      expect(locks).toBe(0)
-    })
-  )
+    }
+    const sql = { reserve: Effect.succeed(connection) } as unknown as SqlClient.SqlClient
+    const claims = yield* Claims.make(sql)
+    const taking = yield* Effect.forkChild(claims.take(a), { startImmediately: true })
+    yield* Deferred.await(asked)
+    const leaving = yield* Effect.forkChild(Fiber.interrupt(taking), { startImmediately: true })
+    yield* Deferred.succeed(answered, undefined)
+    yield* Fiber.join(leaving)
+    yield* claims.release(a)
+    expect(locks).toBe(0)
+  })
 
-  it.effect("SharedWaits.S2: the same call beside many that have their clients waits for a moment once", () =>
-    Effect.gen(function* () {
-      const took = { take: () => Effect.succeed(false), release: () => Effect.void }
-      const begun = yield* Clock.currentTimeMillis
-      const first = yield* Effect.forkChild(Claims.takeFirst(took, calls(a, b, c)), { startImmediately: true })
-      yield* TestClock.adjust("300 millis")
-      expect(yield* Fiber.join(first)).toBeUndefined()
-      expect((yield* Clock.currentTimeMillis) - begun).toBe(300)
-      expect(yield* Claims.takeFirst(took, [])).toBeUndefined()
-    })
-  )
+  It.effect("SharedWaits.S2: the same call beside many that have their clients waits for a moment once", function* () {
+    const took = { take: () => Effect.succeed(false), release: () => Effect.void }
+    const begun = yield* Clock.currentTimeMillis
+    const first = yield* Effect.forkChild(Claims.takeFirst(took, calls(a, b, c)), { startImmediately: true })
+    yield* TestClock.adjust("300 millis")
+    expect(yield* Fiber.join(first)).toBeUndefined()
+    expect((yield* Clock.currentTimeMillis) - begun).toBe(300)
+    expect(yield* Claims.takeFirst(took, [])).toBeUndefined()
+  })
 
-  it.effect("SharedWaits.S2: a call whose client leaves another runner meanwhile is claimed, and no other one", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "SharedWaits.S2: a call whose client leaves another runner meanwhile is claimed, and no other one",
+    function* () {
       const asked: Array<string> = []
       const take = (id: Ids.ConversationId) => Effect.sync(() => asked.push(id) > 4 && id === b)
       expect(
@@ -66,23 +64,21 @@ describe("the claims of held calls", () => {
         )
       ).toEqual({ conversationId: b })
       expect(asked).toEqual(["a", "b", "c", "a", "b"])
-    })
+    }
   )
 
-  it.effect("Claims.C4: a client that leaves once its call is claimed gives the claim back", () =>
-    Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
-      const answered = yield* Deferred.make<void>()
-      const released: Array<string> = []
-      const take = () =>
-        Deferred.succeed(asked, undefined).pipe(Effect.andThen(Deferred.await(answered)), Effect.as(true))
-      const release = (id: Ids.ConversationId) => Effect.sync(() => void released.push(id))
-      const taking = yield* Effect.forkChild(Claims.takeFirst({ take, release }, calls(a)), { startImmediately: true })
-      yield* Deferred.await(asked)
-      const leaving = yield* Effect.forkChild(Fiber.interrupt(taking), { startImmediately: true })
-      yield* Deferred.succeed(answered, undefined)
-      yield* Fiber.join(leaving)
-      expect(released).toEqual(["a"])
-    })
-  )
+  It.effect("Claims.C4: a client that leaves once its call is claimed gives the claim back", function* () {
+    const asked = yield* Deferred.make<void>()
+    const answered = yield* Deferred.make<void>()
+    const released: Array<string> = []
+    const take = () =>
+      Deferred.succeed(asked, undefined).pipe(Effect.andThen(Deferred.await(answered)), Effect.as(true))
+    const release = (id: Ids.ConversationId) => Effect.sync(() => void released.push(id))
+    const taking = yield* Effect.forkChild(Claims.takeFirst({ take, release }, calls(a)), { startImmediately: true })
+    yield* Deferred.await(asked)
+    const leaving = yield* Effect.forkChild(Fiber.interrupt(taking), { startImmediately: true })
+    yield* Deferred.succeed(answered, undefined)
+    yield* Fiber.join(leaving)
+    expect(released).toEqual(["a"])
+  })
 })

@@ -1,9 +1,10 @@
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Logger } from "effect"
 import { ClusterError, RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Cluster from "../../src/cluster/Cluster.ts"
+import * as It from "../It.ts"
 
 const readOnly = new SqlError.SqlError({
   reason: new SqlError.UnknownError({
@@ -12,8 +13,9 @@ const readOnly = new SqlError.SqlError({
   })
 })
 
-it.effect("rule X6: a runner that cannot keep its locks logs the reason and the next step, once per outage", () =>
-  Effect.gen(function* () {
+It.effect(
+  "rule X6: a runner that cannot keep its locks logs the reason and the next step, once per outage",
+  function* () {
     const said: Array<unknown> = []
     const logger = Logger.make(({ message }) => said.push(...(Array.isArray(message) ? message : [message])))
     let trouble: unknown
@@ -49,5 +51,5 @@ it.effect("rule X6: a runner that cannot keep its locks logs the reason and the 
     expect(said.slice(1)).toEqual([
       expect.stringContaining("it has not answered for 2s. The database cannot be reached.")
     ])
-  })
+  }
 )

@@ -1,8 +1,9 @@
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import * as Lease from "../../src/cluster/Lease.ts"
+import * as It from "../It.ts"
 
 const self = RunnerAddress.make("127.0.0.1", 1)
 const [one, two] = [ShardId.make("default", 1), ShardId.make("default", 2)]
@@ -22,22 +23,21 @@ const make = makeWith((storage) => storage)
 const isWaiting = (fiber: Fiber.Fiber<void>): boolean => fiber.pollUnsafe() === undefined
 
 describe("Lease", () => {
-  it.effect("a shard is surely owned from its lock on, and each time that this is confirmed", () =>
-    Effect.gen(function* () {
-      const { storage, of } = yield* make
-      const first = yield* Effect.forkChild(of(one), { startImmediately: true })
-      expect(isWaiting(first)).toBe(true)
-      yield* storage.acquire(self, [one])
-      yield* Fiber.join(first)
-      yield* TestClock.adjust(Lease.SURE_MS - 1)
-      yield* storage.refresh(self, [one])
-      yield* TestClock.adjust(Lease.SURE_MS - 1)
-      yield* of(one)
-    })
-  )
+  It.effect("a shard is surely owned from its lock on, and each time that this is confirmed", function* () {
+    const { storage, of } = yield* make
+    const first = yield* Effect.forkChild(of(one), { startImmediately: true })
+    expect(isWaiting(first)).toBe(true)
+    yield* storage.acquire(self, [one])
+    yield* Fiber.join(first)
+    yield* TestClock.adjust(Lease.SURE_MS - 1)
+    yield* storage.refresh(self, [one])
+    yield* TestClock.adjust(Lease.SURE_MS - 1)
+    yield* of(one)
+  })
 
-  it.effect("rule X6: a caller that was frozen for as long as a lock lasts waits until the lock is confirmed", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule X6: a caller that was frozen for as long as a lock lasts waits until the lock is confirmed",
+    function* () {
       const { storage, of } = yield* make
       yield* storage.acquire(self, [one])
       yield* TestClock.adjust(Lease.SURE_MS)
@@ -46,7 +46,7 @@ describe("Lease", () => {
       expect(isWaiting(late)).toBe(true)
       yield* storage.refresh(self, [one])
       yield* Fiber.join(late)
-    })
+    }
   )
 
   /** The clock of the test, whose two readings may stand apart. */
@@ -62,63 +62,55 @@ describe("Lease", () => {
   })
 
   for (const which of ["wallMs", "monotonicMs"] as const) {
-    it.effect(`rule X6: time that has passed by one clock alone counts: ${which}`, () =>
-      Effect.gen(function* () {
-        const { ahead, skewed } = yield* apart
-        const { storage, of } = yield* Effect.provideService(make, Clock.Clock, skewed)
-        yield* storage.acquire(self, [one])
-        ahead[which] = Lease.SURE_MS - 1
-        yield* of(one)
-        ahead[which] = Lease.SURE_MS
-        const late = yield* Effect.forkChild(of(one), { startImmediately: true })
-        expect(isWaiting(late)).toBe(true)
-        yield* storage.refresh(self, [one])
-        yield* Fiber.join(late)
-      })
-    )
-  }
-
-  it.effect("L1: what counts is when it was asked, not when the answer came", () =>
-    Effect.gen(function* () {
-      const { of, storage } = yield* makeWith((storage) => ({
-        ...storage,
-        acquire: (...asked) => Effect.delay(storage.acquire(...asked), Lease.SURE_MS - 1_000)
-      }))
-      const asking = yield* Effect.forkChild(storage.acquire(self, [one]), { startImmediately: true })
-      yield* TestClock.adjust(Lease.SURE_MS - 1_000)
-      yield* Fiber.join(asking)
+    It.effect(`rule X6: time that has passed by one clock alone counts: ${which}`, function* () {
+      const { ahead, skewed } = yield* apart
+      const { storage, of } = yield* Effect.provideService(make, Clock.Clock, skewed)
+      yield* storage.acquire(self, [one])
+      ahead[which] = Lease.SURE_MS - 1
       yield* of(one)
-      yield* TestClock.adjust(1_000)
+      ahead[which] = Lease.SURE_MS
       const late = yield* Effect.forkChild(of(one), { startImmediately: true })
       expect(isWaiting(late)).toBe(true)
+      yield* storage.refresh(self, [one])
+      yield* Fiber.join(late)
     })
-  )
+  }
 
-  it.effect("rule X6: a caller whose lock was lost meanwhile waits without end", () =>
-    Effect.gen(function* () {
-      const { storage, of } = yield* make
-      yield* storage.acquire(self, [one, two])
-      yield* storage.release(self, one)
-      const gone = yield* Effect.forkChild(of(one), { startImmediately: true })
-      yield* storage.refresh(self, [two])
-      yield* TestClock.adjust(60_000)
-      expect(isWaiting(gone)).toBe(true)
-      yield* storage.releaseAll(self)
-      const all = yield* Effect.forkChild(of(two), { startImmediately: true })
-      expect(isWaiting(all)).toBe(true)
-    })
-  )
+  It.effect("L1: what counts is when it was asked, not when the answer came", function* () {
+    const { of, storage } = yield* makeWith((storage) => ({
+      ...storage,
+      acquire: (...asked) => Effect.delay(storage.acquire(...asked), Lease.SURE_MS - 1_000)
+    }))
+    const asking = yield* Effect.forkChild(storage.acquire(self, [one]), { startImmediately: true })
+    yield* TestClock.adjust(Lease.SURE_MS - 1_000)
+    yield* Fiber.join(asking)
+    yield* of(one)
+    yield* TestClock.adjust(1_000)
+    const late = yield* Effect.forkChild(of(one), { startImmediately: true })
+    expect(isWaiting(late)).toBe(true)
+  })
 
-  it.effect("rule M3: a waiting caller gets an error after 8 seconds that the lock is in doubt", () =>
-    Effect.gen(function* () {
-      const { storage, of } = yield* make
-      const asking = yield* Effect.forkChild(Effect.flip(Lease.inTime(of(one))), { startImmediately: true })
-      yield* TestClock.adjust(7_999)
-      expect(asking.pollUnsafe()).toBeUndefined()
-      yield* TestClock.adjust(1)
-      expect((yield* Fiber.join(asking)).message).toContain("PostgreSQL has not confirmed")
-      yield* storage.acquire(self, [one])
-      yield* Lease.inTime(of(one))
-    })
-  )
+  It.effect("rule X6: a caller whose lock was lost meanwhile waits without end", function* () {
+    const { storage, of } = yield* make
+    yield* storage.acquire(self, [one, two])
+    yield* storage.release(self, one)
+    const gone = yield* Effect.forkChild(of(one), { startImmediately: true })
+    yield* storage.refresh(self, [two])
+    yield* TestClock.adjust(60_000)
+    expect(isWaiting(gone)).toBe(true)
+    yield* storage.releaseAll(self)
+    const all = yield* Effect.forkChild(of(two), { startImmediately: true })
+    expect(isWaiting(all)).toBe(true)
+  })
+
+  It.effect("rule M3: a waiting caller gets an error after 8 seconds that the lock is in doubt", function* () {
+    const { storage, of } = yield* make
+    const asking = yield* Effect.forkChild(Effect.flip(Lease.inTime(of(one))), { startImmediately: true })
+    yield* TestClock.adjust(7_999)
+    expect(asking.pollUnsafe()).toBeUndefined()
+    yield* TestClock.adjust(1)
+    expect((yield* Fiber.join(asking)).message).toContain("PostgreSQL has not confirmed")
+    yield* storage.acquire(self, [one])
+    yield* Lease.inTime(of(one))
+  })
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
@@ -8,6 +8,7 @@ import { TestClock } from "effect/testing"
 import * as Frames from "../../src/cluster/Frames.ts"
 import * as Owner from "../../src/cluster/Owner.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
+import * as It from "../It.ts"
 
 const ids = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
 type Batch = Frames.Batch
@@ -71,94 +72,81 @@ const messageOf = <A, E>(exit: Exit.Exit<A, E>): string =>
   Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "it succeeded"
 
 describe("Owner.reached", () => {
-  it.effect("O4: gives up after 30 seconds, however long each try takes", () =>
-    Effect.gen(function* () {
-      for (const takes of [0, 1_000, 4_900, 60_000]) {
-        const { exit, ms } = yield* timed(Owner.reached(Effect.void)(unowned(takes)))
-        expect(messageOf(exit)).toContain("No runner could be reached that owns this conversation")
-        expect(ms).toBe(30_000)
-      }
-      const { exit, ms } = yield* timed(Owner.reached(Effect.void)(Effect.uninterruptible(Effect.never)))
-      expect([messageOf(exit), ms]).toEqual([expect.stringContaining("No runner could be reached"), 30_000])
-    })
-  )
+  It.effect("O4: gives up after 30 seconds, however long each try takes", function* () {
+    for (const takes of [0, 1_000, 4_900, 60_000]) {
+      const { exit, ms } = yield* timed(Owner.reached(Effect.void)(unowned(takes)))
+      expect(messageOf(exit)).toContain("No runner could be reached that owns this conversation")
+      expect(ms).toBe(30_000)
+    }
+    const { exit, ms } = yield* timed(Owner.reached(Effect.void)(Effect.uninterruptible(Effect.never)))
+    expect([messageOf(exit), ms]).toEqual([expect.stringContaining("No runner could be reached"), 30_000])
+  })
 
-  it.effect("O5: gives up within 10 seconds without a database, with the database's error", () =>
-    Effect.gen(function* () {
-      for (const takes of [0, 1_000, 3_000]) {
-        const { exit, ms } = yield* timed(Owner.reached(Effect.delay(Effect.fail(away), "1500 millis"))(unowned(takes)))
-        expect(messageOf(exit)).toContain("The database is away.")
-        expect(ms).toBeGreaterThanOrEqual(5_000)
-        expect(ms).toBeLessThan(10_000)
-      }
-    })
-  )
+  It.effect("O5: gives up within 10 seconds without a database, with the database's error", function* () {
+    for (const takes of [0, 1_000, 3_000]) {
+      const { exit, ms } = yield* timed(Owner.reached(Effect.delay(Effect.fail(away), "1500 millis"))(unowned(takes)))
+      expect(messageOf(exit)).toContain("The database is away.")
+      expect(ms).toBeGreaterThanOrEqual(5_000)
+      expect(ms).toBeLessThan(10_000)
+    }
+  })
 
-  it.effect("O5: so it does where a try does not answer, in a region without interruption too", () =>
-    Effect.gen(function* () {
-      for (const call of [Effect.never, Effect.uninterruptible(Effect.never)]) {
-        const { exit, ms } = yield* timed(Owner.reached(Effect.fail(away))(call))
-        expect([messageOf(exit), ms]).toEqual([expect.stringContaining("The database is away."), 6_000])
-      }
-    })
-  )
+  It.effect("O5: so it does where a try does not answer, in a region without interruption too", function* () {
+    for (const call of [Effect.never, Effect.uninterruptible(Effect.never)]) {
+      const { exit, ms } = yield* timed(Owner.reached(Effect.fail(away))(call))
+      expect([messageOf(exit), ms]).toEqual([expect.stringContaining("The database is away."), 6_000])
+    }
+  })
 
-  it.effect(
+  It.effect(
     "O5: a database that does not answer once is asked again, and an owner that answers late is not given up for it",
-    () =>
-      Effect.gen(function* () {
-        let checks = 0
-        const check = Effect.suspend(() => (++checks % 2 === 1 ? Effect.fail(away) : Effect.void))
-        const { exit, ms } = yield* timed(Owner.reached(check)(Effect.delay(Effect.succeed("done"), "20 seconds")))
-        expect([exit, ms]).toEqual([Exit.succeed("done"), 20_000])
-        expect(checks).toBeGreaterThan(2)
-      })
-  )
-
-  it.effect("O1: a take-over is waited for, and the database is asked seldom meanwhile", () =>
-    Effect.gen(function* () {
-      let [checks, tries] = [0, 0]
-      const check = Effect.sync(() => void checks++)
-      const owner = Effect.suspend(() => (++tries <= 100 ? unowned() : Effect.succeed("done")))
-      const { exit, ms } = yield* timed(Owner.reached(check)(owner))
+    function* () {
+      let checks = 0
+      const check = Effect.suspend(() => (++checks % 2 === 1 ? Effect.fail(away) : Effect.void))
+      const { exit, ms } = yield* timed(Owner.reached(check)(Effect.delay(Effect.succeed("done"), "20 seconds")))
       expect([exit, ms]).toEqual([Exit.succeed("done"), 20_000])
-      expect(checks).toBe(16) // from the fifth second to the twentieth
-    })
+      expect(checks).toBeGreaterThan(2)
+    }
   )
 
-  it.effect("O1: an owner that goes while it is asked is followed by the next; what an owner refuses is refused", () =>
-    Effect.gen(function* () {
+  It.effect("O1: a take-over is waited for, and the database is asked seldom meanwhile", function* () {
+    let [checks, tries] = [0, 0]
+    const check = Effect.sync(() => void checks++)
+    const owner = Effect.suspend(() => (++tries <= 100 ? unowned() : Effect.succeed("done")))
+    const { exit, ms } = yield* timed(Owner.reached(check)(owner))
+    expect([exit, ms]).toEqual([Exit.succeed("done"), 20_000])
+    expect(checks).toBe(16) // from the fifth second to the twentieth
+  })
+
+  It.effect(
+    "O1: an owner that goes while it is asked is followed by the next; what an owner refuses is refused",
+    function* () {
       let tries = 0
       const going = Effect.suspend(() => (++tries === 1 ? Effect.interrupt : Effect.succeed("done")))
       expect((yield* timed(Owner.reached(Effect.die("not asked"))(going))).exit).toEqual(Exit.succeed("done"))
       const refusing = yield* timed(Owner.reached(Effect.die("not asked"))(Effect.fail(away)))
       expect([refusing.exit, refusing.ms]).toEqual([Exit.fail(away), 0])
-    })
+    }
   )
 
-  it.effect("O1: a call in this process has no limits of these, until its owner goes", () =>
-    Effect.gen(function* () {
-      const here = (call: Effect.Effect<string>) => timed(Owner.reached(Effect.fail(away))(call, () => true))
-      expect((yield* here(Effect.delay(Effect.succeed("done"), "1 minute"))).ms).toBe(60_000)
-      expect(messageOf((yield* here(Effect.delay(Effect.interrupt, "1 minute"))).exit)).toContain(
-        "The database is away."
-      )
-    })
-  )
+  It.effect("O1: a call in this process has no limits of these, until its owner goes", function* () {
+    const here = (call: Effect.Effect<string>) => timed(Owner.reached(Effect.fail(away))(call, () => true))
+    expect((yield* here(Effect.delay(Effect.succeed("done"), "1 minute"))).ms).toBe(60_000)
+    expect(messageOf((yield* here(Effect.delay(Effect.interrupt, "1 minute"))).exit)).toContain("The database is away.")
+  })
 })
 
 describe("Owner.followed", () => {
-  it.effect("rule X3: goes on at the next owner after the last id, and gives no persisted event twice", () =>
-    Effect.gen(function* () {
-      const { asked, exit, seen } = yield* watch([message(1)], [message(1), begins, said("b"), message(2), end(3)])
-      expect(asked).toEqual([0, 1])
-      expect(seen).toEqual(["message 1", "step-start", "b", "message 2", "turn-end 3"])
-      expect(exit).toEqual(Exit.void)
-    })
-  )
+  It.effect("rule X3: goes on at the next owner after the last id, and gives no persisted event twice", function* () {
+    const { asked, exit, seen } = yield* watch([message(1)], [message(1), begins, said("b"), message(2), end(3)])
+    expect(asked).toEqual([0, 1])
+    expect(seen).toEqual(["message 1", "step-start", "b", "message 2", "turn-end 3"])
+    expect(exit).toEqual(Exit.void)
+  })
 
-  it.effect("O6: the request to a silent runner ends, and the request to a runner with signs of life continues", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "O6: the request to a silent runner ends, and the request to a runner with signs of life continues",
+    function* () {
       const asked: Array<number> = []
       const signs = Stream.map(Stream.tick(Frames.SIGN_INTERVAL), (): Batch => [])
       const owners = [Stream.never, Stream.concat(Stream.take(signs, 5), Stream.never), signs]
@@ -169,26 +157,24 @@ describe("Owner.followed", () => {
       yield* Owner.followed(0, open, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
       yield* TestClock.adjust("1 hour")
       expect(asked).toEqual([0, 10_200, 10_200 + 40_000 + 30_200])
-    })
+    }
   )
 
-  it.effect("O3: asks less and less often for a turn that stops whenever it is run", () =>
-    Effect.gen(function* () {
-      const asked: Array<number> = []
-      const stopped = Stream.unwrap(
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          asked.push(now)
-          return Stream.fail(new TurnStopped.TurnStopped({ message: "It has gone on otherwise." }))
-        })
-      )
-      yield* Owner.followed(0, () => stopped, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
-      yield* TestClock.adjust("2 seconds")
-      // Half as long again each time, up to five seconds.
-      expect(asked).toEqual([0, 200, 500, 950, 1_625])
-      yield* TestClock.adjust("5 minutes")
-      const last = asked.at(-1) ?? 0
-      expect(last - (asked.at(-2) ?? 0)).toBe(5_000)
-      expect(asked.length).toBeLessThan(75)
-    })
-  )
+  It.effect("O3: asks less and less often for a turn that stops whenever it is run", function* () {
+    const asked: Array<number> = []
+    const stopped = Stream.unwrap(
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        asked.push(now)
+        return Stream.fail(new TurnStopped.TurnStopped({ message: "It has gone on otherwise." }))
+      })
+    )
+    yield* Owner.followed(0, () => stopped, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
+    yield* TestClock.adjust("2 seconds")
+    // Half as long again each time, up to five seconds.
+    expect(asked).toEqual([0, 200, 500, 950, 1_625])
+    yield* TestClock.adjust("5 minutes")
+    const last = asked.at(-1) ?? 0
+    expect(last - (asked.at(-2) ?? 0)).toBe(5_000)
+    expect(asked.length).toBeLessThan(75)
+  })
 })

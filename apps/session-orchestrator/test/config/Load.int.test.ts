@@ -4,6 +4,7 @@ import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Path, PlatformError } from "effect"
 import type { Environment } from "../../src/config/reading/Environment.ts"
 import * as Load from "../../src/config/Load.ts"
+import * as It from "../It.ts"
 
 /** Loads a file with this text; without a text, a file of this name. */
 const load = (text: string | Uint8Array | undefined, environment: Environment = {}) =>
@@ -21,19 +22,15 @@ const problemOf = (text: string | undefined) =>
   Effect.map(Effect.flip(load(text)), (error) => ("problems" in error ? error.problems[0] : undefined))
 
 describe("Load", () => {
-  it.effect("reads the named file, and its paths are relative to it", () =>
-    Effect.gen(function* () {
-      const { config, directory } = yield* load('{ "database": { "path": "a/b.db" }, "server": { "port": 1234 } }')
-      expect(config.server.port).toBe(1234)
-      expect(config.database.path).toBe(`${directory}/a/b.db`)
-    })
-  )
+  It.effect("reads the named file, and its paths are relative to it", function* () {
+    const { config, directory } = yield* load('{ "database": { "path": "a/b.db" }, "server": { "port": 1234 } }')
+    expect(config.server.port).toBe(1234)
+    expect(config.database.path).toBe(`${directory}/a/b.db`)
+  })
 
-  it.effect("a named file must exist", () =>
-    Effect.gen(function* () {
-      expect(yield* problemOf(undefined)).toMatchObject({ message: "there is no such file." })
-    })
-  )
+  It.effect("a named file must exist", function* () {
+    expect(yield* problemOf(undefined)).toMatchObject({ message: "there is no such file." })
+  })
 
   it.effect("a file that the environment names must exist", () =>
     Effect.gen(function* () {
@@ -50,50 +47,45 @@ describe("Load", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a default file that exists and cannot be read is a mistake", () =>
-    Effect.gen(function* () {
-      const files = FileSystem.layerNoop({
-        readFileString: () =>
-          Effect.fail(
-            PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "readFileString" })
-          )
-      })
-      const error = yield* Effect.flip(
-        Load.load({ environment: {}, simulated: Simulated }).pipe(
-          Effect.provide(files),
-          Effect.provide(NodeServices.layer)
+  It.effect("a default file that exists and cannot be read is a mistake", function* () {
+    const files = FileSystem.layerNoop({
+      readFileString: () =>
+        Effect.fail(
+          PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "readFileString" })
         )
+    })
+    const error = yield* Effect.flip(
+      Load.load({ environment: {}, simulated: Simulated }).pipe(
+        Effect.provide(files),
+        Effect.provide(NodeServices.layer)
       )
-      expect(error.message).toContain("it cannot be read: PermissionDenied.")
-    })
-  )
+    )
+    expect(error.message).toContain("it cannot be read: PermissionDenied.")
+  })
 
-  it.effect("a file that cannot be read does not hide other problems", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(load("{ nonsense", { HOLDFAST_PORT: "x", HOLDFAST_MODEL: "mine/m" }))
-      expect("problems" in error && error.problems.map(({ place }) => place)).toEqual([
-        "line 1, column 3",
-        "HOLDFAST_PORT"
-      ])
-    })
-  )
+  It.effect("a file that cannot be read does not hide other problems", function* () {
+    const error = yield* Effect.flip(load("{ nonsense", { HOLDFAST_PORT: "x", HOLDFAST_MODEL: "mine/m" }))
+    expect("problems" in error && error.problems.map(({ place }) => place)).toEqual([
+      "line 1, column 3",
+      "HOLDFAST_PORT"
+    ])
+  })
 
-  it.effect("a file may have comments and trailing commas", () =>
-    Effect.gen(function* () {
-      const { config } = yield* load('// Nights.\n{\n  "server": { "port": 1234, /* not 4747 */ },\n}\n')
-      expect(config.server.port).toBe(1234)
-    })
-  )
+  It.effect("a file may have comments and trailing commas", function* () {
+    const { config } = yield* load('// Nights.\n{\n  "server": { "port": 1234, /* not 4747 */ },\n}\n')
+    expect(config.server.port).toBe(1234)
+  })
 
-  it.effect("every problem of the file has the position of its key, and a problem of another source has none", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "every problem of the file has the position of its key, and a problem of another source has none",
+    function* () {
       const text = `{
-  // A comment moves the text after it.
-  "sever": {}, "providers": {
-    "p.q": { "headers": { "a b": "x" } },
-  },
-  "retry": { "schedule": { "type": "steps", "delays": ["1 second", "soon"] } },
-  "telemetry": { "notifications": {} }
+// A comment moves the text after it.
+"sever": {}, "providers": {
+  "p.q": { "headers": { "a b": "x" } },
+},
+"retry": { "schedule": { "type": "steps", "delays": ["1 second", "soon"] } },
+"telemetry": { "notifications": {} }
 }`
       const error = yield* Effect.flip(load(text, { HOLDFAST_PORT: "x" }))
       expect(
@@ -107,15 +99,13 @@ describe("Load", () => {
         ["telemetry.notifications", 7, 18]
       ])
       expect(error.message).toContain("\n  sever (line 3, column 3): unknown key. Did you mean")
-    })
+    }
   )
 
-  it.effect("an empty file is no configuration, and no mistake", () =>
-    Effect.gen(function* () {
-      const { config } = yield* load(" \n")
-      expect(config.model?.provider).toBe("simulated")
-    })
-  )
+  It.effect("an empty file is no configuration, and no mistake", function* () {
+    const { config } = yield* load(" \n")
+    expect(config.model?.provider).toBe("simulated")
+  })
 
   it.effect("a directory is reported as unreadable", () =>
     Effect.gen(function* () {

@@ -1,11 +1,12 @@
 /** Tests what a client receives while its answer is held back, under a test clock. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import type { Dialect } from "@holdfast/providers/dialects"
 import type { Failure } from "@holdfast/wire"
 import { Context, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
+import * as It from "../It.ts"
 
 const CALLS = {
   chat: { format: "chat", framing: "events", model: "m" },
@@ -18,128 +19,113 @@ const CALLS = {
 const FAILURE: Failure.Failure = { reason: "overloaded", message: "Overloaded", status: 529, retryable: true }
 
 /** A client whose connection notes what is written, with the seconds at which it was. */
-const connect = (call: Dialect.Call, userAgent?: string) =>
-  Effect.gen(function* () {
-    const written: Array<readonly [second: number, what: string]> = []
-    const clock = yield* Effect.clockWith(Effect.succeed)
-    const note = (what: string) => void written.push([clock.currentTimeMillisUnsafe() / 1000, what])
-    const response = {
-      destroyed: false,
-      sendDate: true,
-      destroy: () => {
-        note("cut")
-        return response
-      },
-      end: () => {
-        note("end")
-        return response
-      },
-      once: () => response,
-      write: (bytes: Uint8Array | string) => {
-        note(typeof bytes === "string" ? bytes : Buffer.from(bytes).toString())
-        return true
-      },
-      writeHead: (status: number, _text?: unknown, headers?: unknown) => {
-        note(Array.isArray(headers) && headers.length > 0 ? `head ${status} ${headers.join(": ")}` : `head ${status}`)
-        return response
-      },
-      writeProcessing: () => note("102")
-    }
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts that an answer is written by.
-    const client = new ClientAnswer.ClientAnswer(response as unknown as ClientAnswer.ClientResponse, {
-      call,
-      userAgent
-    })
-    const { at } = Context.get(yield* Layer.build(Timer.layer), Timer.Timer)
-    client.hold({ at, now: () => clock.currentTimeMillisUnsafe() })
-    return { client, written }
+const connect = Effect.fnUntraced(function* (call: Dialect.Call, userAgent?: string) {
+  const written: Array<readonly [second: number, what: string]> = []
+  const clock = yield* Effect.clockWith(Effect.succeed)
+  const note = (what: string) => void written.push([clock.currentTimeMillisUnsafe() / 1000, what])
+  const response = {
+    destroyed: false,
+    sendDate: true,
+    destroy: () => {
+      note("cut")
+      return response
+    },
+    end: () => {
+      note("end")
+      return response
+    },
+    once: () => response,
+    write: (bytes: Uint8Array | string) => {
+      note(typeof bytes === "string" ? bytes : Buffer.from(bytes).toString())
+      return true
+    },
+    writeHead: (status: number, _text?: unknown, headers?: unknown) => {
+      note(Array.isArray(headers) && headers.length > 0 ? `head ${status} ${headers.join(": ")}` : `head ${status}`)
+      return response
+    },
+    writeProcessing: () => note("102")
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts that an answer is written by.
+  const client = new ClientAnswer.ClientAnswer(response as unknown as ClientAnswer.ClientResponse, {
+    call,
+    userAgent
   })
+  const { at } = Context.get(yield* Layer.build(Timer.layer), Timer.Timer)
+  client.hold({ at, now: () => clock.currentTimeMillisUnsafe() })
+  return { client, written }
+})
 
 const HEAD = { status: 200, statusText: "OK", headers: ["content-type", "text/event-stream"] }
 
 describe("a client that waits", () => {
-  it.effect("rule X13: for a stream has a head within 25 s, and then a heartbeat every 10 s", () =>
-    Effect.gen(function* () {
-      const { written } = yield* connect(CALLS.chat)
-      yield* TestClock.adjust(Duration.seconds(45))
-      expect(written).toEqual([
-        [20, "head 200"],
-        [20, ": ping\n\n"],
-        [30, ": ping\n\n"],
-        [40, ": ping\n\n"]
-      ])
-    })
-  )
+  It.effect("rule X13: for a stream has a head within 25 s, and then a heartbeat every 10 s", function* () {
+    const { written } = yield* connect(CALLS.chat)
+    yield* TestClock.adjust(Duration.seconds(45))
+    expect(written).toEqual([
+      [20, "head 200"],
+      [20, ": ping\n\n"],
+      [30, ": ping\n\n"],
+      [40, ": ping\n\n"]
+    ])
+  })
 
-  it.effect("is written to with all others at whole seconds, and never later than it would be alone", () =>
-    Effect.gen(function* () {
-      yield* TestClock.adjust("250 millis")
-      const first = yield* connect(CALLS.chat)
-      yield* TestClock.adjust("700 millis")
-      const second = yield* connect(CALLS.chat)
-      yield* TestClock.adjust("35 seconds")
-      const beats = ({ written }: typeof first) => written.flatMap(([at, what]) => (what.startsWith(":") ? [at] : []))
-      expect([beats(first), beats(second)]).toEqual([
-        [20, 30],
-        [20, 30]
-      ])
-    })
-  )
+  It.effect("is written to with all others at whole seconds, and never later than it would be alone", function* () {
+    yield* TestClock.adjust("250 millis")
+    const first = yield* connect(CALLS.chat)
+    yield* TestClock.adjust("700 millis")
+    const second = yield* connect(CALLS.chat)
+    yield* TestClock.adjust("35 seconds")
+    const beats = ({ written }: typeof first) => written.flatMap(([at, what]) => (what.startsWith(":") ? [at] : []))
+    expect([beats(first), beats(second)]).toEqual([
+      [20, 30],
+      [20, 30]
+    ])
+  })
 
-  it.effect("rule X13: has the heartbeat that holds it", () =>
-    Effect.gen(function* () {
-      const beatOf = (call: Dialect.Call, userAgent?: string) =>
-        Effect.gen(function* () {
-          const { written } = yield* connect(call, userAgent)
-          yield* TestClock.adjust(Duration.seconds(25))
-          return written.at(-1)?.[1]
-        })
-      expect(yield* beatOf(CALLS.messages, "Anthropic/JS 1.12.0")).toMatch(/^event: ping\n/)
-      expect(yield* beatOf(CALLS.messages, "claude-cli/2.1.330 (external, cli)")).toMatch(/^event: message_delta\n/)
-      expect(yield* beatOf(CALLS.responses, "codex_exec/0.169.0")).toMatch(/^event: keepalive\n/)
-      expect(yield* beatOf(CALLS.gemini)).toBe("\n")
-    })
-  )
-
-  it.effect("for one document has 102 every 10 s, and after 9 minutes a head and white space", () =>
-    Effect.gen(function* () {
-      const { written } = yield* connect(CALLS.document)
-      yield* TestClock.adjust(Duration.minutes(9.4))
-      const seconds = (what: string) => written.filter(([, each]) => each === what).map(([second]) => second)
-      expect(seconds("102")).toEqual(Array.from({ length: 53 }, (_, i) => (i + 1) * 10))
-      expect(seconds("head 200")).toEqual([540])
-      expect(seconds("\n")).toEqual([540, 550, 560])
-    })
-  )
-
-  it.effect("receives no heartbeat once its answer has begun", () =>
-    Effect.gen(function* () {
-      const { client, written } = yield* connect(CALLS.chat)
+  It.effect("rule X13: has the heartbeat that holds it", function* () {
+    const beatOf = Effect.fnUntraced(function* (call: Dialect.Call, userAgent?: string) {
+      const { written } = yield* connect(call, userAgent)
       yield* TestClock.adjust(Duration.seconds(25))
-      client.begin(HEAD, [])
-      client.write(Buffer.from("data: 1\n\n"), () => {})
-      yield* TestClock.adjust(Duration.minutes(2))
-      expect(written.slice(2)).toEqual([[25, "data: 1\n\n"]])
-      expect(client.hasContent).toBe(true)
+      return written.at(-1)?.[1]
     })
-  )
+    expect(yield* beatOf(CALLS.messages, "Anthropic/JS 1.12.0")).toMatch(/^event: ping\n/)
+    expect(yield* beatOf(CALLS.messages, "claude-cli/2.1.330 (external, cli)")).toMatch(/^event: message_delta\n/)
+    expect(yield* beatOf(CALLS.responses, "codex_exec/0.169.0")).toMatch(/^event: keepalive\n/)
+    expect(yield* beatOf(CALLS.gemini)).toBe("\n")
+  })
+
+  It.effect("for one document has 102 every 10 s, and after 9 minutes a head and white space", function* () {
+    const { written } = yield* connect(CALLS.document)
+    yield* TestClock.adjust(Duration.minutes(9.4))
+    const seconds = (what: string) => written.filter(([, each]) => each === what).map(([second]) => second)
+    expect(seconds("102")).toEqual(Array.from({ length: 53 }, (_, i) => (i + 1) * 10))
+    expect(seconds("head 200")).toEqual([540])
+    expect(seconds("\n")).toEqual([540, 550, 560])
+  })
+
+  It.effect("receives no heartbeat once its answer has begun", function* () {
+    const { client, written } = yield* connect(CALLS.chat)
+    yield* TestClock.adjust(Duration.seconds(25))
+    client.begin(HEAD, [])
+    client.write(Buffer.from("data: 1\n\n"), () => {})
+    yield* TestClock.adjust(Duration.minutes(2))
+    expect(written.slice(2)).toEqual([[25, "data: 1\n\n"]])
+    expect(client.hasContent).toBe(true)
+  })
 })
 
 describe("a call that failed for good", () => {
-  const failed = (call: Dialect.Call, after: Duration.Duration) =>
-    Effect.gen(function* () {
-      const { client, written } = yield* connect(call)
-      yield* TestClock.adjust(after)
-      client.fail(FAILURE)
-      return written.map(([, what]) => what)
-    })
+  const failed = Effect.fnUntraced(function* (call: Dialect.Call, after: Duration.Duration) {
+    const { client, written } = yield* connect(call)
+    yield* TestClock.adjust(after)
+    client.fail(FAILURE)
+    return written.map(([, what]) => what)
+  })
 
-  it.effect("has its true status while no head has left", () =>
-    Effect.gen(function* () {
-      expect((yield* failed(CALLS.messages, Duration.seconds(5)))[0]).toBe("head 529")
-      expect((yield* failed(CALLS.document, Duration.minutes(8))).find((what) => what !== "102")).toBe("head 529")
-    })
-  )
+  It.effect("has its true status while no head has left", function* () {
+    expect((yield* failed(CALLS.messages, Duration.seconds(5)))[0]).toBe("head 529")
+    expect((yield* failed(CALLS.document, Duration.minutes(8))).find((what) => what !== "102")).toBe("head 529")
+  })
 
   const REFUSAL = {
     head: { status: 529, statusText: "Overloaded", headers: ["x-limit", "five hours", "set-cookie", "a=1"] },
@@ -159,60 +145,53 @@ describe("a call that failed for good", () => {
       return written.map(([, what]) => what).filter((what) => what !== "102")
     })
 
-  it.effect("rule X13: has the endpoint's last refusal as it came, while no head has left", () =>
-    Effect.gen(function* () {
-      for (const [call, after] of [
-        [CALLS.messages, Duration.seconds(5)],
-        [CALLS.document, Duration.minutes(8)]
-      ] as const) {
-        expect(yield* givenUp(call, after)).toEqual(["head 529 x-limit: five hours", String(REFUSAL.body[0]), "end"])
-      }
-    })
-  )
+  It.effect("rule X13: has the endpoint's last refusal as it came, while no head has left", function* () {
+    for (const [call, after] of [
+      [CALLS.messages, Duration.seconds(5)],
+      [CALLS.document, Duration.minutes(8)]
+    ] as const) {
+      expect(yield* givenUp(call, after)).toEqual(["head 529 x-limit: five hours", String(REFUSAL.body[0]), "end"])
+    }
+  })
 
-  it.effect("rule X13: has the endpoint's own error in its stream after a head of ours", () =>
-    Effect.gen(function* () {
-      const minute = Duration.minutes(1)
-      expect((yield* givenUp(CALLS.messages, minute)).slice(-2)).toEqual([
-        `event: error\ndata: ${String(REFUSAL.body[0])}\n\n`,
-        "end"
-      ])
-      const coded = { ...REFUSAL, body: [Buffer.from("coded")], decoded: REFUSAL.body }
-      expect(yield* givenUp(CALLS.messages, minute, { refusal: coded })).toEqual(yield* givenUp(CALLS.messages, minute))
-      expect((yield* givenUp(CALLS.responses, minute)).at(-2)).toMatch(/"error":\{"message":"Later".*"resets":7\}/u)
-      expect((yield* givenUp(CALLS.gemini, minute)).at(-2)).toBe(`[${String(REFUSAL.body[0])}]`)
-      const frames = 'data: {"error":{"message":"in a stream"}}\n\n'
-      const inStream = { ...REFUSAL, head: HEAD, body: [Buffer.from(frames)] }
-      expect((yield* givenUp(CALLS.chat, minute, { refusal: inStream })).slice(-2)).toEqual([frames, "end"])
-      expect((yield* givenUp(CALLS.document, Duration.minutes(10))).at(-1)).toBe("cut")
-    })
-  )
+  It.effect("rule X13: has the endpoint's own error in its stream after a head of ours", function* () {
+    const minute = Duration.minutes(1)
+    expect((yield* givenUp(CALLS.messages, minute)).slice(-2)).toEqual([
+      `event: error\ndata: ${String(REFUSAL.body[0])}\n\n`,
+      "end"
+    ])
+    const coded = { ...REFUSAL, body: [Buffer.from("coded")], decoded: REFUSAL.body }
+    expect(yield* givenUp(CALLS.messages, minute, { refusal: coded })).toEqual(yield* givenUp(CALLS.messages, minute))
+    expect((yield* givenUp(CALLS.responses, minute)).at(-2)).toMatch(/"error":\{"message":"Later".*"resets":7\}/u)
+    expect((yield* givenUp(CALLS.gemini, minute)).at(-2)).toBe(`[${String(REFUSAL.body[0])}]`)
+    const frames = 'data: {"error":{"message":"in a stream"}}\n\n'
+    const inStream = { ...REFUSAL, head: HEAD, body: [Buffer.from(frames)] }
+    expect((yield* givenUp(CALLS.chat, minute, { refusal: inStream })).slice(-2)).toEqual([frames, "end"])
+    expect((yield* givenUp(CALLS.document, Duration.minutes(10))).at(-1)).toBe("cut")
+  })
 
-  it.effect(
+  It.effect(
     "has an error of Holdfast's where the endpoint refused nothing: a page, a cut, or a limit of spending",
-    () =>
-      Effect.gen(function* () {
-        const page = { ...REFUSAL, head: HEAD, body: [Buffer.from("<html>")] }
-        const broken: Failure.Failure = { reason: "invalid-response", message: "A page", retryable: true }
-        const spent: Failure.Failure = { ...FAILURE, message: "Spent", shared: true, code: "spend-limit" }
-        const second = Duration.seconds(1)
-        expect((yield* givenUp(CALLS.chat, second, { refusal: page, failure: broken })).slice(0, 2)).toEqual([
-          "head 502",
-          expect.stringContaining("A page")
-        ])
-        expect(yield* givenUp(CALLS.chat, second, { failure: spent })).toContainEqual(expect.stringContaining("Spent"))
-        const large = { ...REFUSAL, body: [Buffer.alloc(65 * 1024)] }
-        expect((yield* givenUp(CALLS.chat, second, { refusal: large }))[1]).toContain("Overloaded")
-      })
+    function* () {
+      const page = { ...REFUSAL, head: HEAD, body: [Buffer.from("<html>")] }
+      const broken: Failure.Failure = { reason: "invalid-response", message: "A page", retryable: true }
+      const spent: Failure.Failure = { ...FAILURE, message: "Spent", shared: true, code: "spend-limit" }
+      const second = Duration.seconds(1)
+      expect((yield* givenUp(CALLS.chat, second, { refusal: page, failure: broken })).slice(0, 2)).toEqual([
+        "head 502",
+        expect.stringContaining("A page")
+      ])
+      expect(yield* givenUp(CALLS.chat, second, { failure: spent })).toContainEqual(expect.stringContaining("Spent"))
+      const large = { ...REFUSAL, body: [Buffer.alloc(65 * 1024)] }
+      expect((yield* givenUp(CALLS.chat, second, { refusal: large }))[1]).toContain("Overloaded")
+    }
   )
 
-  it.effect("has the error in its format after a head of ours, or a cut where the format has none", () =>
-    Effect.gen(function* () {
-      expect((yield* failed(CALLS.messages, Duration.minutes(1))).slice(-2)).toEqual([
-        expect.stringMatching(/^event: error\n.*Overloaded/su),
-        "end"
-      ])
-      expect((yield* failed(CALLS.document, Duration.minutes(10))).at(-1)).toBe("cut")
-    })
-  )
+  It.effect("has the error in its format after a head of ours, or a cut where the format has none", function* () {
+    expect((yield* failed(CALLS.messages, Duration.minutes(1))).slice(-2)).toEqual([
+      expect.stringMatching(/^event: error\n.*Overloaded/su),
+      "end"
+    ])
+    expect((yield* failed(CALLS.document, Duration.minutes(10))).at(-1)).toBe("cut")
+  })
 })

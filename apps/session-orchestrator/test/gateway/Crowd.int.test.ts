@@ -1,11 +1,12 @@
 /** Tests the gate with many held calls over sockets. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import type { Profile } from "@holdfast/policy"
 import { Effect, Fiber } from "effect"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import type * as RawEndpoint from "./RawEndpoint.ts"
+import * as It from "../It.ts"
 
 const CALLS = 100
 
@@ -66,39 +67,37 @@ const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings, limitMs?
 })
 
 describe("a crowd of held calls", () => {
-  it.live(
+  It.live(
     "rule X5: is released by the first answer, also the calls that shared a failure at the gate: none meets its own old one again",
-    () =>
-      Effect.gen(function* () {
-        const { metric, seen, service, whole } = yield* held(Service.LONG)
-        const failures = metric(/^holdfast_attempts_total\{.*status="overloaded"\} (\d+)$/gmu)
-        const before = yield* Process.eventually(
-          "every call to have failed",
-          Effect.all([failures, metric(/^holdfast_attempts_total\{.*status="shared"\} (\d+)$/gmu)]),
-          ([own, shared]) => own + shared === CALLS && shared > CALLS / 4
-        )
-        seen.isUp = true
-        // The schedule has an hour left. A person orders one call of a session, and its answer releases the others.
-        const order = service.call({
-          path: "/v1/turns/commands",
-          body: { command: { type: "retry-now" }, filter: { tag: "s-3" }, limit: 1 }
-        })
-        yield* Process.eventually("the ordered call", order, () => seen.calls > 0)
-        expect(yield* whole).toBe(CALLS)
-        expect([seen.calls, seen.beyond, yield* failures]).toEqual([CALLS, 0, before[0]])
-      }).pipe(Effect.scoped)
+    function* () {
+      const { metric, seen, service, whole } = yield* held(Service.LONG)
+      const failures = metric(/^holdfast_attempts_total\{.*status="overloaded"\} (\d+)$/gmu)
+      const before = yield* Process.eventually(
+        "every call to have failed",
+        Effect.all([failures, metric(/^holdfast_attempts_total\{.*status="shared"\} (\d+)$/gmu)]),
+        ([own, shared]) => own + shared === CALLS && shared > CALLS / 4
+      )
+      seen.isUp = true
+      // The schedule has an hour left. A person orders one call of a session, and its answer releases the others.
+      const order = service.call({
+        path: "/v1/turns/commands",
+        body: { command: { type: "retry-now" }, filter: { tag: "s-3" }, limit: 1 }
+      })
+      yield* Process.eventually("the ordered call", order, () => seen.calls > 0)
+      expect(yield* whole).toBe(CALLS)
+      expect([seen.calls, seen.beyond, yield* failures]).toEqual([CALLS, 0, before[0]])
+    }
   )
 
-  it.live(
+  It.live(
     "rule X5, P5: of many sessions waits once for the end of a limit, and is released in one ramp in which no session comes last",
-    () =>
-      Effect.gen(function* () {
-        const { seen, sessions, whole } = yield* held(Service.QUICK, LIMIT_MS)
-        expect(yield* whole).toBe(CALLS)
-        const firsts = Array.from({ length: SESSIONS }, (_, n) => sessions.indexOf(`s-${n}`))
-        expect([seen.calls, seen.beyond, seen.refused <= CALLS]).toEqual([CALLS, 0, true])
-        expect(Math.min(...firsts)).toBe(0)
-        expect(Math.max(...firsts)).toBeLessThan(CALLS / 2)
-      }).pipe(Effect.scoped)
+    function* () {
+      const { seen, sessions, whole } = yield* held(Service.QUICK, LIMIT_MS)
+      expect(yield* whole).toBe(CALLS)
+      const firsts = Array.from({ length: SESSIONS }, (_, n) => sessions.indexOf(`s-${n}`))
+      expect([seen.calls, seen.beyond, seen.refused <= CALLS]).toEqual([CALLS, 0, true])
+      expect(Math.min(...firsts)).toBe(0)
+      expect(Math.max(...firsts)).toBeLessThan(CALLS / 2)
+    }
   )
 })

@@ -1,10 +1,11 @@
 /** Tests the counts of calls that were answered at once, under a test clock. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { Duration, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as EndedCalls from "../../src/gateway/EndedCalls.ts"
 import { type AnsweredCallsRow, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
+import * as It from "../It.ts"
 
 const TARGET = { provider: "own", model: "m" }
 
@@ -27,31 +28,27 @@ const row = (calls: number, input: number, unreported = 0, hour = 0): AnsweredCa
 })
 
 describe("calls that were answered at once", () => {
-  it.effect("are written together, some seconds later", () =>
-    Effect.gen(function* () {
-      const { add, written } = yield* rig
-      add(TARGET, { inputTokens: 2, outputTokens: 0 }, 5)
-      add(TARGET, { inputTokens: 3, outputTokens: 0 }, 6)
-      add(TARGET, {}, HOUR_MS)
-      yield* TestClock.adjust(Duration.millis(EndedCalls.WRITE_MS - 1))
-      expect(written).toEqual([])
-      yield* TestClock.adjust(Duration.millis(1))
-      expect(written).toEqual([[row(2, 5), row(1, 0, 1, HOUR_MS)]])
-      yield* TestClock.adjust(Duration.minutes(1))
-      expect(written.length).toBe(1)
-    })
-  )
+  It.effect("are written together, some seconds later", function* () {
+    const { add, written } = yield* rig
+    add(TARGET, { inputTokens: 2, outputTokens: 0 }, 5)
+    add(TARGET, { inputTokens: 3, outputTokens: 0 }, 6)
+    add(TARGET, {}, HOUR_MS)
+    yield* TestClock.adjust(Duration.millis(EndedCalls.WRITE_MS - 1))
+    expect(written).toEqual([])
+    yield* TestClock.adjust(Duration.millis(1))
+    expect(written).toEqual([[row(2, 5), row(1, 0, 1, HOUR_MS)]])
+    yield* TestClock.adjust(Duration.minutes(1))
+    expect(written.length).toBe(1)
+  })
 
-  it.effect("are written when the service stops, with those that could not be written before", () =>
-    Effect.gen(function* () {
-      const { add, away, close, written } = yield* rig
-      away(true)
-      add(TARGET, { inputTokens: 2, outputTokens: 0 }, 5)
-      yield* TestClock.adjust(Duration.seconds(6))
-      away(false)
-      add(TARGET, { inputTokens: 3, outputTokens: 0 }, 6)
-      yield* close
-      expect(written).toEqual([[row(2, 5)]])
-    })
-  )
+  It.effect("are written when the service stops, with those that could not be written before", function* () {
+    const { add, away, close, written } = yield* rig
+    away(true)
+    add(TARGET, { inputTokens: 2, outputTokens: 0 }, 5)
+    yield* TestClock.adjust(Duration.seconds(6))
+    away(false)
+    add(TARGET, { inputTokens: 3, outputTokens: 0 }, 6)
+    yield* close
+    expect(written).toEqual([[row(2, 5)]])
+  })
 })

@@ -91,24 +91,21 @@ describe("a call through any failures", () => {
             })
           }
         })
-        const one = ({ answer, failures }: FaultScripts.Script, id: number) =>
-          Effect.gen(function* () {
-            const ask = { model: "m", stream: true, metadata: { id } }
-            const got = yield* GatewayRig.post(service.port, pathOf(wire), ask, {
-              authorization: "Bearer sk-client-0123456789"
-            })
-            const final = failures.findIndex((failure) => !isRetried(wire, failure))
-            const what = `seed ${seed}, script ${id}: ${failures.map(({ name }) => name).join(", ")}`
-            expect([what, attempts.get(id)]).toEqual([what, (final === -1 ? failures.length : final) + 1])
-            if (final !== -1) return
-            expect([what, got.status, got.isCut]).toEqual([what, 200, false])
-            // An answer may break off behind its end mark. Its own pings at its beginning may be like heartbeats.
-            const bare = (bytes: Buffer) => sha256([GatewayRig.withoutBeats(wire.format, bytes)])
-            const body = isCompressed
-              ? Zlib.gunzipSync(got.body, { finishFlush: Zlib.constants.Z_SYNC_FLUSH })
-              : got.body
-            expect([what, bare(body)]).toEqual([what, bare(Buffer.concat(answer.reads))])
+        const one = Effect.fnUntraced(function* ({ answer, failures }: FaultScripts.Script, id: number) {
+          const ask = { model: "m", stream: true, metadata: { id } }
+          const got = yield* GatewayRig.post(service.port, pathOf(wire), ask, {
+            authorization: "Bearer sk-client-0123456789"
           })
+          const final = failures.findIndex((failure) => !isRetried(wire, failure))
+          const what = `seed ${seed}, script ${id}: ${failures.map(({ name }) => name).join(", ")}`
+          expect([what, attempts.get(id)]).toEqual([what, (final === -1 ? failures.length : final) + 1])
+          if (final !== -1) return
+          expect([what, got.status, got.isCut]).toEqual([what, 200, false])
+          // An answer may break off behind its end mark. Its own pings at its beginning may be like heartbeats.
+          const bare = (bytes: Buffer) => sha256([GatewayRig.withoutBeats(wire.format, bytes)])
+          const body = isCompressed ? Zlib.gunzipSync(got.body, { finishFlush: Zlib.constants.Z_SYNC_FLUSH }) : got.body
+          expect([what, bare(body)]).toEqual([what, bare(Buffer.concat(answer.reads))])
+        })
         yield* Effect.forEach(scripts, one, { concurrency: AT_ONCE, discard: true })
       }).pipe(Effect.scoped)
   )

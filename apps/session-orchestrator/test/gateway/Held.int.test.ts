@@ -1,5 +1,5 @@
 /** Tests calls that the gateway holds, over sockets and on the service's own clock. */
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect } from "@effect/vitest"
 import type { Health } from "@holdfast/wire"
 import { Duration, Effect, Fiber } from "effect"
 import { randomBytes } from "node:crypto"
@@ -9,6 +9,7 @@ import * as Service from "../service/Service.ts"
 import * as BodyBudget from "../../src/base/system/BodyBudget.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import type * as RawEndpoint from "./RawEndpoint.ts"
+import * as It from "../It.ts"
 
 const ASK = { model: "m", stream: true, messages: [{ role: "user", content: "the secret prompt" }] }
 const CHAT = "/to/own/chat/completions"
@@ -26,214 +27,196 @@ const turnsOf = (service: Effect.Success<ReturnType<typeof GatewayRig.start>>["s
   )
 
 describe("a held call", () => {
-  it.live("that succeeds at once has its bytes, and leaves nothing on disk", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-      expect([answer.status, answer.headers["x-request-id"], answer.isCut]).toEqual([200, "r-1", false])
-      expect(answer.body.equals(bytes)).toBe(true)
-      expect(endpoint.calls.length).toBe(1)
-      expect(yield* turnsOf(service)).toEqual([])
-      const { text } = yield* service.call({ path: "/metrics" })
-      const sample = (name: string, label: string) =>
-        new RegExp(
-          `^${name}\\{(?=[^}]*provider="own~client")(?=[^}]*model="m")[^}]*${label}[^}]*\\} (\\d+)$`,
-          "mu"
-        ).exec(text)?.[1]
-      expect(sample("holdfast_gateway_calls_total", 'status="answered"')).toBe("1")
-      expect(sample("holdfast_tokens_total", 'direction="output"')).toBe("5")
-    }).pipe(Effect.scoped)
-  )
+  It.live("that succeeds at once has its bytes, and leaves nothing on disk", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
+    const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+    expect([answer.status, answer.headers["x-request-id"], answer.isCut]).toEqual([200, "r-1", false])
+    expect(answer.body.equals(bytes)).toBe(true)
+    expect(endpoint.calls.length).toBe(1)
+    expect(yield* turnsOf(service)).toEqual([])
+    const { text } = yield* service.call({ path: "/metrics" })
+    const sample = (name: string, label: string) =>
+      new RegExp(`^${name}\\{(?=[^}]*provider="own~client")(?=[^}]*model="m")[^}]*${label}[^}]*\\} (\\d+)$`, "mu").exec(
+        text
+      )?.[1]
+    expect(sample("holdfast_gateway_calls_total", 'status="answered"')).toBe("1")
+    expect(sample("holdfast_tokens_total", 'direction="output"')).toBe("5")
+  })
 
-  it.live("rule X13: waits through failures of every kind: one answer, and nothing of a failed attempt", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const frames = (text: string) => Buffer.from(text)
-      const faults: ReadonlyArray<(call: RawEndpoint.Received) => void> = [
-        (call) => GatewayRig.sendError(call, 503),
-        (call) => GatewayRig.sendError(call, 429, { "retry-after-ms": "5" }),
-        (call) =>
-          GatewayRig.sendStream(call, frames('data: {"error":{"message":"overloaded","type":"server_error"}}\n\n')),
-        (call) => GatewayRig.sendStream(call, frames("<html>Bad gateway</html>")),
-        (call) => GatewayRig.sendStream(call, frames("")),
-        ({ response }) => void response.socket?.destroy(),
-        ({ response }) => {
-          response.writeHead(200, { "content-type": "text/event-stream" })
-          response.write('data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n', () => response.destroy())
-        },
-        (call) => GatewayRig.sendStream(call, frames('data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n'))
-      ]
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call, n) => (faults[n - 1] ?? ((call) => GatewayRig.sendStream(call, bytes)))(call)
-      })
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-      expect([answer.status, answer.isCut, answer.headers["x-holdfast-attempts"]]).toEqual([
-        200,
-        false,
-        String(faults.length + 1)
-      ])
-      expect(answer.body.equals(bytes)).toBe(true)
-      expect(endpoint.calls.length).toBe(faults.length + 1)
-      for (const call of endpoint.calls) expect(JSON.parse(String(yield* Effect.promise(() => call.body)))).toEqual(ASK)
-      const [turn] = yield* turnsOf(service)
-      expect(turn).toMatchObject({ status: "completed", attempts: faults.length + 1 })
-      const shown = JSON.stringify(turn)
-      expect(shown).toContain("night-agent: POST /chat/completions")
-      expect(shown).not.toContain("secret prompt")
-      const conversations = yield* service.call({ path: "/v1/conversations" })
-      expect(JSON.parse(conversations.text).conversations).toEqual([])
-    }).pipe(Effect.scoped)
-  )
+  It.live("rule X13: waits through failures of every kind: one answer, and nothing of a failed attempt", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    const frames = (text: string) => Buffer.from(text)
+    const faults: ReadonlyArray<(call: RawEndpoint.Received) => void> = [
+      (call) => GatewayRig.sendError(call, 503),
+      (call) => GatewayRig.sendError(call, 429, { "retry-after-ms": "5" }),
+      (call) =>
+        GatewayRig.sendStream(call, frames('data: {"error":{"message":"overloaded","type":"server_error"}}\n\n')),
+      (call) => GatewayRig.sendStream(call, frames("<html>Bad gateway</html>")),
+      (call) => GatewayRig.sendStream(call, frames("")),
+      ({ response }) => void response.socket?.destroy(),
+      ({ response }) => {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write('data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n', () => response.destroy())
+      },
+      (call) => GatewayRig.sendStream(call, frames('data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n'))
+    ]
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call, n) => (faults[n - 1] ?? ((call) => GatewayRig.sendStream(call, bytes)))(call)
+    })
+    const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+    expect([answer.status, answer.isCut, answer.headers["x-holdfast-attempts"]]).toEqual([
+      200,
+      false,
+      String(faults.length + 1)
+    ])
+    expect(answer.body.equals(bytes)).toBe(true)
+    expect(endpoint.calls.length).toBe(faults.length + 1)
+    for (const call of endpoint.calls) expect(JSON.parse(String(yield* Effect.promise(() => call.body)))).toEqual(ASK)
+    const [turn] = yield* turnsOf(service)
+    expect(turn).toMatchObject({ status: "completed", attempts: faults.length + 1 })
+    const shown = JSON.stringify(turn)
+    expect(shown).toContain("night-agent: POST /chat/completions")
+    expect(shown).not.toContain("secret prompt")
+    const conversations = yield* service.call({ path: "/v1/conversations" })
+    expect(JSON.parse(conversations.text).conversations).toEqual([])
+  })
 
   for (const [kind, messages] of [
     ["millions of values", `[${"{},".repeat(3_000_000)}{}]`],
     ["5,000 levels", `${"[".repeat(5_000)}${"]".repeat(5_000)}`]
   ] as const) {
-    it.live(`of ${kind} is held, with its bytes as they came`, () =>
-      Effect.gen(function* () {
-        const bytes = GatewayRig.chatStream("hello")
-        const { endpoint, service } = yield* GatewayRig.start({
-          answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes))
-        })
-        const body = `{"messages":${messages},"model":"m","stream":true}`
-        const answer = yield* GatewayRig.post(service.port, CHAT, body, KEY)
-        expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
-        expect(answer.body.equals(bytes)).toBe(true)
-        expect(endpoint.calls.length).toBe(2)
-        for (const call of endpoint.calls) expect(String(yield* Effect.promise(() => call.body)) === body).toBe(true)
-        expect(yield* turnsOf(service)).toMatchObject([{ status: "completed", model: "own~client/m" }])
-      }).pipe(Effect.scoped)
-    )
+    It.live(`of ${kind} is held, with its bytes as they came`, function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes))
+      })
+      const body = `{"messages":${messages},"model":"m","stream":true}`
+      const answer = yield* GatewayRig.post(service.port, CHAT, body, KEY)
+      expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
+      expect(answer.body.equals(bytes)).toBe(true)
+      expect(endpoint.calls.length).toBe(2)
+      for (const call of endpoint.calls) expect(String(yield* Effect.promise(() => call.body)) === body).toBe(true)
+      expect(yield* turnsOf(service)).toMatchObject([{ status: "completed", model: "own~client/m" }])
+    })
   }
 
-  it.live("whose model has no name that people could read goes up as it came, and is kept as unknown", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
-      const models = ["m\nOK  all is well", "m".repeat(20_000), "\u202em"]
-      for (const model of models) {
-        expect((yield* GatewayRig.post(service.port, CHAT, { ...ASK, model }, KEY)).status).toBe(200)
-        const body = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
-        expect(JSON.parse(String(body)).model).toBe(model)
-      }
-      const { text } = yield* service.call({ path: "/v1/health" })
-      expect(text).toContain('"target":"own/unknown"')
-      expect(text.length).toBeLessThan(10_000)
-    }).pipe(Effect.scoped)
-  )
+  It.live("whose model has no name that people could read goes up as it came, and is kept as unknown", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
+    const models = ["m\nOK  all is well", "m".repeat(20_000), "\u202em"]
+    for (const model of models) {
+      expect((yield* GatewayRig.post(service.port, CHAT, { ...ASK, model }, KEY)).status).toBe(200)
+      const body = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
+      expect(JSON.parse(String(body)).model).toBe(model)
+    }
+    const { text } = yield* service.call({ path: "/v1/health" })
+    expect(text).toContain('"target":"own/unknown"')
+    expect(text.length).toBeLessThan(10_000)
+  })
 
-  it.live("has its model in reports, unless clients have made up more names than are kept", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const { service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
-      for (let n = 0; n < 205; n++) yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: `made-up-${n}` }, KEY)
-      const { text } = yield* service.call({ path: "/v1/health" })
-      const counted = (JSON.parse(text) as Health.Health).endpoints.filter(({ lastHour }) => lastHour.calls > 0)
-      expect(counted).toHaveLength(201)
-      expect(counted.at(-1)).toMatchObject({ target: "own/other", lastHour: { calls: 5 } })
-    }).pipe(Effect.scoped)
-  )
+  It.live("has its model in reports, unless clients have made up more names than are kept", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    const { service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
+    for (let n = 0; n < 205; n++) yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: `made-up-${n}` }, KEY)
+    const { text } = yield* service.call({ path: "/v1/health" })
+    const counted = (JSON.parse(text) as Health.Health).endpoints.filter(({ lastHour }) => lastHour.calls > 0)
+    expect(counted).toHaveLength(201)
+    expect(counted.at(-1)).toMatchObject({ target: "own/other", lastHour: { calls: 5 } })
+  })
 
-  it.live("of some megabytes is read by a thread, and held like any other", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call, n) =>
-          void call.body.then(() =>
-            n % 2 === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)
-          )
-      })
-      const large = { ...ASK, messages: [{ role: "user", content: randomBytes(9 * 512 * 1024).toString("base64") }] }
-      const plain = Buffer.from(JSON.stringify(large))
-      const bodies = [
-        { body: plain, headers: { "content-length": plain.length } },
-        { body: Zlib.zstdCompressSync(plain), headers: { "content-encoding": "zstd" } }
-      ]
-      for (const { body, headers } of bodies) {
-        const answer = yield* GatewayRig.post(service.port, CHAT, body, { ...KEY, ...headers })
-        expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
-        for (const call of endpoint.calls.splice(0))
-          expect((yield* Effect.promise(() => call.body)).equals(body)).toBe(true)
-      }
-    }).pipe(Effect.scoped)
-  )
+  It.live("of some megabytes is read by a thread, and held like any other", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call, n) =>
+        void call.body.then(() => (n % 2 === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)))
+    })
+    const large = { ...ASK, messages: [{ role: "user", content: randomBytes(9 * 512 * 1024).toString("base64") }] }
+    const plain = Buffer.from(JSON.stringify(large))
+    const bodies = [
+      { body: plain, headers: { "content-length": plain.length } },
+      { body: Zlib.zstdCompressSync(plain), headers: { "content-encoding": "zstd" } }
+    ]
+    for (const { body, headers } of bodies) {
+      const answer = yield* GatewayRig.post(service.port, CHAT, body, { ...KEY, ...headers })
+      expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
+      for (const call of endpoint.calls.splice(0))
+        expect((yield* Effect.promise(() => call.body)).equals(body)).toBe(true)
+    }
+  })
 
-  it.live("is refused with 503 while the bodies of other calls take all the room", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call, n) => n > 1 && GatewayRig.sendStream(call, bytes)
-      }).pipe(Effect.provideService(BodyBudget.Bodies, new BodyBudget.BodyBudget(1_000)))
-      const first = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, KEY))
-      yield* until(() => endpoint.calls.length === 1)
-      const large = { ...ASK, messages: [{ role: "user", content: "x".repeat(1_000) }] }
-      const refused = yield* GatewayRig.post(service.port, CHAT, large, KEY)
-      expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "5"])
-      expect(JSON.parse(String(refused.body)).error.message).toBe(BodyBudget.NO_ROOM)
-      const api = yield* service.call({ path: "/v1/turns", body: { prompt: "x".repeat(1_000) } })
-      expect([api.status, JSON.parse(api.text).type]).toEqual([503, "/docs#problem-busy"])
-      expect((yield* GatewayRig.post(service.port, CHAT, ASK, KEY)).status).toBe(200)
-      yield* Fiber.interrupt(first)
-    }).pipe(Effect.scoped)
-  )
+  It.live("is refused with 503 while the bodies of other calls take all the room", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call, n) => n > 1 && GatewayRig.sendStream(call, bytes)
+    }).pipe(Effect.provideService(BodyBudget.Bodies, new BodyBudget.BodyBudget(1_000)))
+    const first = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, KEY))
+    yield* until(() => endpoint.calls.length === 1)
+    const large = { ...ASK, messages: [{ role: "user", content: "x".repeat(1_000) }] }
+    const refused = yield* GatewayRig.post(service.port, CHAT, large, KEY)
+    expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "5"])
+    expect(JSON.parse(String(refused.body)).error.message).toBe(BodyBudget.NO_ROOM)
+    const api = yield* service.call({ path: "/v1/turns", body: { prompt: "x".repeat(1_000) } })
+    expect([api.status, JSON.parse(api.text).type]).toEqual([503, "/docs#problem-busy"])
+    expect((yield* GatewayRig.post(service.port, CHAT, ASK, KEY)).status).toBe(200)
+    yield* Fiber.interrupt(first)
+  })
 
-  it.live(
+  It.live(
     "goes on with another key of the provider, and with a configured model of its format, which its answer names",
-    () =>
-      Effect.gen(function* () {
-        const bytes = GatewayRig.chatStream("hello")
-        const { endpoint, service } = yield* GatewayRig.start({
-          answer: (call) => {
-            void call.body.then((body) => {
-              const { model } = JSON.parse(String(body))
-              const key =
-                call.rawHeaders[call.rawHeaders.findIndex((name) => name.toLowerCase() === "authorization") + 1]
-              if (model === "spare" || (model === "m" && key === "Bearer sk-spare-0123456789"))
-                return GatewayRig.sendStream(call, bytes)
-              GatewayRig.sendError(call, model === "m" ? 402 : 503)
-            })
-          },
-          // Its request is not in the turn: what is there is not measured, and no tokenizer is loaded for it.
-          file: { models: { "own/spare": { contextWindow: 1 } } },
-          retry: {
-            ...Service.QUICK,
-            routing: {
-              type: "fallback-chain",
-              revert: "cooldown-expiry",
-              chains: {
-                "own/big": ["claude/other-format", "own/spare"]
-              }
+    function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call) => {
+          void call.body.then((body) => {
+            const { model } = JSON.parse(String(body))
+            const key = call.rawHeaders[call.rawHeaders.findIndex((name) => name.toLowerCase() === "authorization") + 1]
+            if (model === "spare" || (model === "m" && key === "Bearer sk-spare-0123456789"))
+              return GatewayRig.sendStream(call, bytes)
+            GatewayRig.sendError(call, model === "m" ? 402 : 503)
+          })
+        },
+        // Its request is not in the turn: what is there is not measured, and no tokenizer is loaded for it.
+        file: { models: { "own/spare": { contextWindow: 1 } } },
+        retry: {
+          ...Service.QUICK,
+          routing: {
+            type: "fallback-chain",
+            revert: "cooldown-expiry",
+            chains: {
+              "own/big": ["claude/other-format", "own/spare"]
             }
           }
-        })
-        const word = { authorization: "Bearer holdfast" }
-        const first = yield* GatewayRig.post(service.port, CHAT, ASK, word)
-        expect([first.status, first.body.equals(bytes), first.headers["x-holdfast-target"]]).toEqual([
-          200,
-          true,
-          undefined
-        ])
-        expect(endpoint.calls.length).toBe(2)
-        // Only the bytes of the model differ.
-        const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: "big" }, word)
-        expect([other.status, other.body.equals(bytes), other.headers["x-holdfast-target"]]).toEqual([
-          200,
-          true,
-          "own/spare"
-        ])
-        const last = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
-        expect(String(last)).toBe(JSON.stringify({ ...ASK, model: "spare" }))
-        expect(endpoint.calls.map(({ url }) => url)).not.toContain("/v1/messages")
-      }).pipe(Effect.scoped)
+        }
+      })
+      const word = { authorization: "Bearer holdfast" }
+      const first = yield* GatewayRig.post(service.port, CHAT, ASK, word)
+      expect([first.status, first.body.equals(bytes), first.headers["x-holdfast-target"]]).toEqual([
+        200,
+        true,
+        undefined
+      ])
+      expect(endpoint.calls.length).toBe(2)
+      // Only the bytes of the model differ.
+      const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: "big" }, word)
+      expect([other.status, other.body.equals(bytes), other.headers["x-holdfast-target"]]).toEqual([
+        200,
+        true,
+        "own/spare"
+      ])
+      const last = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
+      expect(String(last)).toBe(JSON.stringify({ ...ASK, model: "spare" }))
+      expect(endpoint.calls.map(({ url }) => url)).not.toContain("/v1/messages")
+    }
   )
 
   for (const [status, what] of [
     [429, "goes on elsewhere while its key is limited"],
     [401, "is refused as its key is"]
   ] as const) {
-    it.live(`rules X13, C12: with a key of its client ${what}, and calls with another key are sent with that`, () =>
-      Effect.gen(function* () {
+    It.live(
+      `rules X13, C12: with a key of its client ${what}, and calls with another key are sent with that`,
+      function* () {
         const bytes = GatewayRig.chatStream("hello")
         const [own, other] = ["Bearer sk-of-one-client-01", "Bearer sk-of-another-client"]
         const { endpoint, service } = yield* GatewayRig.start({
@@ -256,77 +239,73 @@ describe("a held call", () => {
         const first = status === 429 ? [200, "own/spare"] : [401, undefined]
         expect(answers).toEqual([first, [200, undefined], first, [200, undefined]])
         expect(endpoint.calls.filter(({ rawHeaders }) => rawHeaders.includes(own)).length).toBe(status === 429 ? 1 : 2)
-      }).pipe(Effect.scoped)
+      }
     )
   }
 
-  it.live("that cannot be answered gets the endpoint's own refusal, as it came", () =>
-    Effect.gen(function* () {
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call) => GatewayRig.sendError(call, 400, { "x-why": "model" })
-      })
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-      expect([answer.status, answer.headers["x-why"], JSON.parse(String(answer.body))]).toEqual([
-        400,
-        "model",
-        { error: { message: "status 400", type: "x" } }
-      ])
-      expect(endpoint.calls.length).toBe(1)
-      expect(yield* turnsOf(service)).toEqual([])
-    }).pipe(Effect.scoped)
-  )
+  It.live("that cannot be answered gets the endpoint's own refusal, as it came", function* () {
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call) => GatewayRig.sendError(call, 400, { "x-why": "model" })
+    })
+    const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+    expect([answer.status, answer.headers["x-why"], JSON.parse(String(answer.body))]).toEqual([
+      400,
+      "model",
+      { error: { message: "status 400", type: "x" } }
+    ])
+    expect(endpoint.calls.length).toBe(1)
+    expect(yield* turnsOf(service)).toEqual([])
+  })
 
-  it.live(
+  It.live(
     "rule X13: whose limit ends after its budget gets the provider's own refusal, head and body, and so does the same call",
-    () =>
-      Effect.gen(function* () {
-        const limit = JSON.stringify({
-          type: "error",
-          error: { type: "rate_limit_error", message: "Usage limit reached" }
-        })
-        const { endpoint, service } = yield* GatewayRig.start({
-          answer: ({ response }) => {
-            response
-              .writeHead(429, "Too Many", {
-                "content-type": "application/json",
-                "anthropic-ratelimit-unified-status": "rejected",
-                "retry-after": "360000"
-              })
-              .end(limit)
-          },
-          retry: { budget: Duration.hours(8) }
-        })
-        const ask = { ...ASK, max_tokens: 5 }
-        const own = { "x-api-key": "sk-ant-of-the-client", "user-agent": "claude-cli/2.1.330" }
-        for (const body of [ask, ask]) {
-          const answer = yield* GatewayRig.post(service.port, "/to/claude/v1/messages", body, own)
-          expect([answer.status, String(answer.body), answer.isCut]).toEqual([429, limit, false])
-          expect(answer.headers).toMatchObject({
-            "anthropic-ratelimit-unified-status": "rejected",
-            "retry-after": "360000",
-            "x-holdfast-gave-up": expect.stringMatching(/^budget 8 h, reset \d{4}-\d\d-\d\dT\d\d:\d\dZ$/u)
-          })
-          expect(answer.headers["x-should-retry"]).toBe(undefined)
-        }
-        expect(endpoint.calls.length).toBe(1)
-        expect(yield* turnsOf(service)).toMatchObject([{ status: "failed", attempts: 1 }])
-      }).pipe(Effect.scoped)
-  )
-
-  it.live("whose last attempt got no answer gets no refusal of an earlier one", () =>
-    Effect.gen(function* () {
-      const { service } = yield* GatewayRig.start({
-        answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : void call.response.socket?.destroy()),
-        retry: { ...Service.QUICK, maxRetries: 1 }
+    function* () {
+      const limit = JSON.stringify({
+        type: "error",
+        error: { type: "rate_limit_error", message: "Usage limit reached" }
       })
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-      expect([answer.status, String(answer.body)]).toEqual([502, expect.not.stringContaining("status 503")])
-      expect(answer.headers["x-holdfast-gave-up"]).toBe("max-retries 1")
-    }).pipe(Effect.scoped)
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: ({ response }) => {
+          response
+            .writeHead(429, "Too Many", {
+              "content-type": "application/json",
+              "anthropic-ratelimit-unified-status": "rejected",
+              "retry-after": "360000"
+            })
+            .end(limit)
+        },
+        retry: { budget: Duration.hours(8) }
+      })
+      const ask = { ...ASK, max_tokens: 5 }
+      const own = { "x-api-key": "sk-ant-of-the-client", "user-agent": "claude-cli/2.1.330" }
+      for (const body of [ask, ask]) {
+        const answer = yield* GatewayRig.post(service.port, "/to/claude/v1/messages", body, own)
+        expect([answer.status, String(answer.body), answer.isCut]).toEqual([429, limit, false])
+        expect(answer.headers).toMatchObject({
+          "anthropic-ratelimit-unified-status": "rejected",
+          "retry-after": "360000",
+          "x-holdfast-gave-up": expect.stringMatching(/^budget 8 h, reset \d{4}-\d\d-\d\dT\d\d:\d\dZ$/u)
+        })
+        expect(answer.headers["x-should-retry"]).toBe(undefined)
+      }
+      expect(endpoint.calls.length).toBe(1)
+      expect(yield* turnsOf(service)).toMatchObject([{ status: "failed", attempts: 1 }])
+    }
   )
 
-  it.live("rule X13: of a client with another api-key or cookie is a call of its own, whose key is in no record", () =>
-    Effect.gen(function* () {
+  It.live("whose last attempt got no answer gets no refusal of an earlier one", function* () {
+    const { service } = yield* GatewayRig.start({
+      answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : void call.response.socket?.destroy()),
+      retry: { ...Service.QUICK, maxRetries: 1 }
+    })
+    const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+    expect([answer.status, String(answer.body)]).toEqual([502, expect.not.stringContaining("status 503")])
+    expect(answer.headers["x-holdfast-gave-up"]).toBe("max-retries 1")
+  })
+
+  It.live(
+    "rule X13: of a client with another api-key or cookie is a call of its own, whose key is in no record",
+    function* () {
       const { endpoint, service } = yield* GatewayRig.start({
         answer: ({ rawHeaders, response }) => {
           const key = rawHeaders[rawHeaders.findIndex((name) => /^(?:api-key|cookie)$/iu.test(name)) + 1]
@@ -353,36 +332,31 @@ describe("a held call", () => {
         expect(text).toContain("No quota: [redacted]")
         expect(text).not.toMatch(/of-[abc]-0123/u)
       }
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.live("gives up with its budget, and stays given up for the same call", () =>
-    Effect.gen(function* () {
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call) => GatewayRig.sendError(call, 503),
-        retry: { ...Service.QUICK, maxRetries: 2 }
-      })
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-      expect([answer.status, endpoint.calls.length, typeof answer.headers["x-holdfast-call"]]).toEqual([
-        503,
-        3,
-        "string"
-      ])
-      const again = yield* GatewayRig.post(service.port, CHAT, { ...ASK, stream: false, max_tokens: 5 }, KEY)
-      expect([again.status, endpoint.calls.length]).toEqual([503, 3])
-      const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, temperature: 1 }, KEY)
-      expect([other.status, endpoint.calls.length]).toEqual([503, 6])
-      const [turn] = yield* turnsOf(service)
-      expect((yield* turnsOf(service)).map(({ turnId }) => turnId)).toContain(answer.headers["x-holdfast-call"])
-      const path = `/v1/conversations/${String(turn?.["conversationId"])}/retry`
-      const retry = yield* service.call({ path, body: {} })
-      expect([retry.status, endpoint.calls.length]).toEqual([409, 6])
-      expect(retry.text).toContain("Only that program")
-    }).pipe(Effect.scoped)
-  )
+  It.live("gives up with its budget, and stays given up for the same call", function* () {
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call) => GatewayRig.sendError(call, 503),
+      retry: { ...Service.QUICK, maxRetries: 2 }
+    })
+    const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+    expect([answer.status, endpoint.calls.length, typeof answer.headers["x-holdfast-call"]]).toEqual([503, 3, "string"])
+    const again = yield* GatewayRig.post(service.port, CHAT, { ...ASK, stream: false, max_tokens: 5 }, KEY)
+    expect([again.status, endpoint.calls.length]).toEqual([503, 3])
+    const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, temperature: 1 }, KEY)
+    expect([other.status, endpoint.calls.length]).toEqual([503, 6])
+    const [turn] = yield* turnsOf(service)
+    expect((yield* turnsOf(service)).map(({ turnId }) => turnId)).toContain(answer.headers["x-holdfast-call"])
+    const path = `/v1/conversations/${String(turn?.["conversationId"])}/retry`
+    const retry = yield* service.call({ path, body: {} })
+    expect([retry.status, endpoint.calls.length]).toEqual([409, 6])
+    expect(retry.text).toContain("Only that program")
+  })
 
-  it.live("rule X13: whose body is compressed is held, goes up as it came, and is known when it is asked again", () =>
-    Effect.gen(function* () {
+  It.live(
+    "rule X13: whose body is compressed is held, goes up as it came, and is known when it is asked again",
+    function* () {
       const bytes = GatewayRig.chatStream("hello")
       const plain = Buffer.from(JSON.stringify(ASK))
       const bodies: ReadonlyArray<readonly [coding: string, body: Buffer]> = [
@@ -409,59 +383,57 @@ describe("a held call", () => {
       const bomb = Zlib.zstdCompressSync(Buffer.alloc(1_000_000, " "))
       const refused = yield* GatewayRig.post(service.port, CHAT, bomb, { ...KEY, "content-encoding": "zstd" })
       expect([refused.status, String(refused.body)]).toEqual([413, expect.stringContaining("100000 bytes")])
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.live("rule X4, X13: is known to commands by its client, its session, its turn and its provider", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      let isUp = false
-      const { service } = yield* GatewayRig.start({
-        answer: (call) => (isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)),
-        file: { gate: { enabled: false } },
-        retry: Service.LONG
-      })
-      const callers = [
-        ["claude-cli/2.1.330 (external, cli)", "s-1", KEY.authorization],
-        ["claude-cli/2.1.330 (external, cli)", "s-2", KEY.authorization],
-        ["codex_exec/0.169.0", "s-3", "Bearer holdfast"]
-      ] as const
-      const posts = yield* Effect.forEach(callers, ([agent, session, authorization]) =>
-        Effect.forkChild(
-          GatewayRig.post(service.port, CHAT, ASK, { authorization, "user-agent": agent, "session-id": session })
-        )
+  It.live("rule X4, X13: is known to commands by its client, its session, its turn and its provider", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    let isUp = false
+    const { service } = yield* GatewayRig.start({
+      answer: (call) => (isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)),
+      file: { gate: { enabled: false } },
+      retry: Service.LONG
+    })
+    const callers = [
+      ["claude-cli/2.1.330 (external, cli)", "s-1", KEY.authorization],
+      ["claude-cli/2.1.330 (external, cli)", "s-2", KEY.authorization],
+      ["codex_exec/0.169.0", "s-3", "Bearer holdfast"]
+    ] as const
+    const posts = yield* Effect.forEach(callers, ([agent, session, authorization]) =>
+      Effect.forkChild(
+        GatewayRig.post(service.port, CHAT, ASK, { authorization, "user-agent": agent, "session-id": session })
       )
-      const order = (filter: object, type = "abort-retry", dryRun = true) =>
-        Effect.map(
-          service.call({ path: "/v1/turns/commands", body: { command: { type }, filter, dryRun } }),
-          ({ text }): ReadonlyArray<string> => JSON.parse(text).turns.map(({ turnId }: { turnId: string }) => turnId)
-        )
-      yield* Process.eventually("three calls to wait", order({ tag: "gateway" }), ({ length }) => length === 3)
-      yield* service.call({ path: "/v1/turns", body: { prompt: "Why?", tags: ["claude"] } })
-      yield* Process.eventually("a turn to wait", order({ tag: "claude" }), ({ length }) => length === 3)
-      const found = yield* Effect.forEach(
-        [
-          { tag: "claude-cli" },
-          { tag: "claude", gateway: true },
-          { tag: "codex" },
-          { tag: "s-2" },
-          { model: "own", gateway: true },
-          { model: "own/m" },
-          { model: "own~client" },
-          { gateway: true },
-          { model: "ow" }
-        ],
-        (filter) => Effect.map(order(filter), ({ length }) => length)
+    )
+    const order = (filter: object, type = "abort-retry", dryRun = true) =>
+      Effect.map(
+        service.call({ path: "/v1/turns/commands", body: { command: { type }, filter, dryRun } }),
+        ({ text }): ReadonlyArray<string> => JSON.parse(text).turns.map(({ turnId }: { turnId: string }) => turnId)
       )
-      expect(found).toEqual([2, 2, 1, 1, 3, 4, 2, 3, 0])
-      const [second = ""] = yield* order({ tag: "s-2" })
-      yield* order({ turnIds: [second] }, "abort-retry", false)
-      const [first, other, third] = posts
-      const givenUp = yield* Fiber.join(other ?? assert.fail())
-      expect([givenUp.status, givenUp.headers["x-holdfast-gave-up"]]).toEqual([503, "a person"])
-      isUp = true
-      yield* order({ model: "own" }, "retry-now", false)
-      for (const post of [first, third]) expect((yield* Fiber.join(post ?? assert.fail())).status).toBe(200)
-    }).pipe(Effect.scoped)
-  )
+    yield* Process.eventually("three calls to wait", order({ tag: "gateway" }), ({ length }) => length === 3)
+    yield* service.call({ path: "/v1/turns", body: { prompt: "Why?", tags: ["claude"] } })
+    yield* Process.eventually("a turn to wait", order({ tag: "claude" }), ({ length }) => length === 3)
+    const found = yield* Effect.forEach(
+      [
+        { tag: "claude-cli" },
+        { tag: "claude", gateway: true },
+        { tag: "codex" },
+        { tag: "s-2" },
+        { model: "own", gateway: true },
+        { model: "own/m" },
+        { model: "own~client" },
+        { gateway: true },
+        { model: "ow" }
+      ],
+      (filter) => Effect.map(order(filter), ({ length }) => length)
+    )
+    expect(found).toEqual([2, 2, 1, 1, 3, 4, 2, 3, 0])
+    const [second = ""] = yield* order({ tag: "s-2" })
+    yield* order({ turnIds: [second] }, "abort-retry", false)
+    const [first, other, third] = posts
+    const givenUp = yield* Fiber.join(other ?? assert.fail())
+    expect([givenUp.status, givenUp.headers["x-holdfast-gave-up"]]).toEqual([503, "a person"])
+    isUp = true
+    yield* order({ model: "own" }, "retry-now", false)
+    for (const post of [first, third]) expect((yield* Fiber.join(post ?? assert.fail())).status).toBe(200)
+  })
 })

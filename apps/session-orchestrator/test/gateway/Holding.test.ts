@@ -1,5 +1,5 @@
 /** Tests what becomes of a held call whose client leaves, under a test clock. */
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect } from "@effect/vitest"
 import { Dialects } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
 import type { History } from "@holdfast/kernel/host"
@@ -17,6 +17,7 @@ import { Holding } from "../../src/gateway/Holding.ts"
 import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
 import * as HeldCallIds from "../../src/storage/HeldCallIds.ts"
 import { KEPT_MS } from "../../src/engine/orchestrator/HeldWaits.ts"
+import * as It from "../It.ts"
 
 const FAILURE: Failure.Failure = { reason: "overloaded", message: "Overloaded", status: 503, retryable: true }
 
@@ -116,85 +117,77 @@ const rig = Effect.gen(function* () {
 })
 
 describe("a held call whose client has left", () => {
-  it.effect("makes no call, and is given up after 15 minutes", () =>
-    Effect.gen(function* () {
-      const { begin, done, until } = yield* rig
-      const first = yield* begin(client().answer)
-      yield* until("accept")
-      yield* Fiber.interrupt(first)
-      expect(done).toEqual(["call", "accept", "release"])
-      yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
-      expect(done).toEqual(["call", "accept", "release"])
-      yield* TestClock.adjust(Duration.millis(1))
-      expect(done).toEqual(["call", "accept", "release", "abort"])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("makes no call, and is given up after 15 minutes", function* () {
+    const { begin, done, until } = yield* rig
+    const first = yield* begin(client().answer)
+    yield* until("accept")
+    yield* Fiber.interrupt(first)
+    expect(done).toEqual(["call", "accept", "release"])
+    yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
+    expect(done).toEqual(["call", "accept", "release"])
+    yield* TestClock.adjust(Duration.millis(1))
+    expect(done).toEqual(["call", "accept", "release", "abort"])
+  })
 })
 
 describe("a held call whose login ends after a head of ours", () => {
-  it.effect("rule X13: is cut, so that its client renews the login, and goes on in its wait", () =>
-    Effect.gen(function* () {
-      const { begin, calls, done, endpoint, until } = yield* rig
-      const of = (login: string) => ["authorization", `Bearer ${login}`, "session-id", "s"]
-      const { answer, ends } = client()
-      const first = yield* begin(answer, of("old"))
-      yield* until("accept")
-      endpoint.status = 401
-      const [provider = assert.fail()] = calls.values()
-      const attempt = { ...Relay.UNREAD, attempt: 1, target: TARGET }
-      const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
-      yield* Effect.promise(async () => {
-        while (ends.length === 0) await new Promise(setImmediate)
-      })
-      expect([ends, read.pollUnsafe()]).toEqual([["cut"], undefined])
-      yield* Fiber.interrupt(first) // as its connection has ended
-      const renewed = yield* begin(client().answer, of("new"))
-      yield* until("resume")
-      expect(done).toEqual(["call", "accept", "call", "release", "resume"])
-      yield* Fiber.interruptAll([read, renewed])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("rule X13: is cut, so that its client renews the login, and goes on in its wait", function* () {
+    const { begin, calls, done, endpoint, until } = yield* rig
+    const of = (login: string) => ["authorization", `Bearer ${login}`, "session-id", "s"]
+    const { answer, ends } = client()
+    const first = yield* begin(answer, of("old"))
+    yield* until("accept")
+    endpoint.status = 401
+    const [provider = assert.fail()] = calls.values()
+    const attempt = { ...Relay.UNREAD, attempt: 1, target: TARGET }
+    const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
+    yield* Effect.promise(async () => {
+      while (ends.length === 0) await new Promise(setImmediate)
+    })
+    expect([ends, read.pollUnsafe()]).toEqual([["cut"], undefined])
+    yield* Fiber.interrupt(first) // as its connection has ended
+    const renewed = yield* begin(client().answer, of("new"))
+    yield* until("resume")
+    expect(done).toEqual(["call", "accept", "call", "release", "resume"])
+    yield* Fiber.interruptAll([read, renewed])
+  })
 })
 
 describe("twins that both lost their clients", () => {
-  it.effect("go on one by one, and each is given up after 15 minutes", () =>
-    Effect.gen(function* () {
-      const { begin, done, until } = yield* rig
-      const ask = Effect.fnUntraced(function* (wanted: string) {
-        done.splice(0)
-        const asked = yield* begin(client().answer)
-        yield* until(wanted)
-        return asked
-      })
-      yield* Fiber.interruptAll([yield* ask("accept"), yield* ask("accept")])
-      yield* Fiber.interruptAll([yield* ask("resume"), yield* ask("resume")])
+  It.effect("go on one by one, and each is given up after 15 minutes", function* () {
+    const { begin, done, until } = yield* rig
+    const ask = Effect.fnUntraced(function* (wanted: string) {
       done.splice(0)
-      yield* TestClock.adjust(Duration.millis(KEPT_MS))
-      expect(done).toEqual(["abort", "abort"])
-    }).pipe(Effect.scoped)
-  )
+      const asked = yield* begin(client().answer)
+      yield* until(wanted)
+      return asked
+    })
+    yield* Fiber.interruptAll([yield* ask("accept"), yield* ask("accept")])
+    yield* Fiber.interruptAll([yield* ask("resume"), yield* ask("resume")])
+    done.splice(0)
+    yield* TestClock.adjust(Duration.millis(KEPT_MS))
+    expect(done).toEqual(["abort", "abort"])
+  })
 })
 
 describe("a held call that gave up", () => {
-  it.effect("gives the same error to the same call for 15 minutes, and is tried anew after that", () =>
-    Effect.gen(function* () {
-      const { begin, done, end, until } = yield* rig
-      const [first, second, third] = [client(), client(), client()]
-      const waiting = yield* begin(first.answer)
-      yield* until("accept")
-      yield* end(FAILURE)
-      yield* Fiber.join(waiting)
-      expect(first.ends).toEqual(["Overloaded"])
-      done.splice(0)
-      yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
-      yield* Fiber.join(yield* begin(second.answer))
-      expect([second.ends, done]).toEqual([["Overloaded"], []])
-      yield* TestClock.adjust(Duration.millis(1))
-      yield* begin(third.answer)
-      yield* until("accept")
-      expect(done).toEqual(["call", "accept"])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("gives the same error to the same call for 15 minutes, and is tried anew after that", function* () {
+    const { begin, done, end, until } = yield* rig
+    const [first, second, third] = [client(), client(), client()]
+    const waiting = yield* begin(first.answer)
+    yield* until("accept")
+    yield* end(FAILURE)
+    yield* Fiber.join(waiting)
+    expect(first.ends).toEqual(["Overloaded"])
+    done.splice(0)
+    yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
+    yield* Fiber.join(yield* begin(second.answer))
+    expect([second.ends, done]).toEqual([["Overloaded"], []])
+    yield* TestClock.adjust(Duration.millis(1))
+    yield* begin(third.answer)
+    yield* until("accept")
+    expect(done).toEqual(["call", "accept"])
+  })
 })
 
 describe("a held call whose answer was cut by the death of its process", () => {
@@ -203,46 +196,40 @@ describe("a held call whose answer was cut by the death of its process", () => {
   const turnId = HeldCallIds.turn(0, "0")
   const wait = { key, turnId, conversationId: HeldCallIds.make(key, turnId, "0") }
 
-  it.effect("rule X13: is a new call when it is asked again", () =>
-    Effect.gen(function* () {
-      const { begin, done, end, records, until, waits } = yield* rig
-      records.last = cut
-      yield* waits.left(wait)
-      yield* end(FAILURE)
-      yield* begin(client().answer)
-      yield* until("call")
-      records.last = { ...cut, hasContent: false }
-      yield* until("accept")
-      expect(done).toEqual(["resume", "call", "accept"])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("rule X13: is a new call when it is asked again", function* () {
+    const { begin, done, end, records, until, waits } = yield* rig
+    records.last = cut
+    yield* waits.left(wait)
+    yield* end(FAILURE)
+    yield* begin(client().answer)
+    yield* until("call")
+    records.last = { ...cut, hasContent: false }
+    yield* until("accept")
+    expect(done).toEqual(["resume", "call", "accept"])
+  })
 
-  it.effect("rule X13: is a new call, too, when the next process has recorded its failure", () =>
-    Effect.gen(function* () {
-      const { begin, done, records, until, waits } = yield* rig
-      records.last = cut
-      waits.gaveUp(wait, FAILURE, 0)
-      yield* begin(client().answer)
-      yield* until("accept")
-      expect(done).toEqual(["call", "accept"])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("rule X13: is a new call, too, when the next process has recorded its failure", function* () {
+    const { begin, done, records, until, waits } = yield* rig
+    records.last = cut
+    waits.gaveUp(wait, FAILURE, 0)
+    yield* begin(client().answer)
+    yield* until("accept")
+    expect(done).toEqual(["call", "accept"])
+  })
 
-  it.effect("rule X13: is a new call, too, at a runner where the same call gave up long ago", () =>
-    Effect.gen(function* () {
-      const { begin, done, end, records, until, waits } = yield* rig
-      const refusal = { head: { status: 503, statusText: "", headers: [] }, body: [] }
-      const waiting = yield* begin(Object.assign(client().answer, { lastRefusal: refusal }))
-      yield* until("accept")
-      yield* end(FAILURE)
-      yield* Fiber.join(waiting)
-      yield* TestClock.adjust(Duration.millis(KEPT_MS))
-      records.last = cut
-      waits.gaveUp(wait, FAILURE, KEPT_MS)
-      done.splice(0)
-      yield* begin(client().answer)
-      yield* until("accept")
-      expect(done).toEqual(["call", "accept"])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("rule X13: is a new call, too, at a runner where the same call gave up long ago", function* () {
+    const { begin, done, end, records, until, waits } = yield* rig
+    const refusal = { head: { status: 503, statusText: "", headers: [] }, body: [] }
+    const waiting = yield* begin(Object.assign(client().answer, { lastRefusal: refusal }))
+    yield* until("accept")
+    yield* end(FAILURE)
+    yield* Fiber.join(waiting)
+    yield* TestClock.adjust(Duration.millis(KEPT_MS))
+    records.last = cut
+    waits.gaveUp(wait, FAILURE, KEPT_MS)
+    done.splice(0)
+    yield* begin(client().answer)
+    yield* until("accept")
+    expect(done).toEqual(["call", "accept"])
+  })
 })

@@ -1,11 +1,12 @@
 /** Tests the waits that clients have left, in one process. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
 import * as HeldCallIds from "../../src/storage/HeldCallIds.ts"
 import { KEPT_MS, type Wait } from "../../src/engine/orchestrator/HeldWaits.ts"
+import * as It from "../It.ts"
 
 const waitOf = (n: number): Wait => ({
   key: `key ${n}`,
@@ -41,80 +42,74 @@ const rig = Effect.gen(function* () {
 })
 
 describe("waits without a client", () => {
-  it.effect("each is kept for its own time, and all of them have one timer, which ends with them", () =>
-    Effect.gen(function* () {
-      const { aborted, left, sleepers } = yield* rig
-      for (let n = 0; n < 500; n++) {
-        yield* left(n)
-        yield* TestClock.adjust(1_000)
-      }
-      expect([sleepers.now, sleepers.most, aborted]).toEqual([1, 1, []])
-      yield* TestClock.adjust(KEPT_MS - 500_000)
-      expect(aborted).toEqual(["c0"])
-      yield* TestClock.adjust(10_000)
-      expect(aborted.length).toBe(11)
-      yield* TestClock.adjust(KEPT_MS)
-      expect([aborted.length, sleepers.now, sleepers.most]).toEqual([500, 0, 1])
-      yield* left(500)
-      expect(sleepers.now).toBe(1)
-      yield* TestClock.adjust(KEPT_MS)
-      expect([aborted.at(-1), sleepers.now]).toEqual(["c500", 0])
-    })
-  )
+  It.effect("each is kept for its own time, and all of them have one timer, which ends with them", function* () {
+    const { aborted, left, sleepers } = yield* rig
+    for (let n = 0; n < 500; n++) {
+      yield* left(n)
+      yield* TestClock.adjust(1_000)
+    }
+    expect([sleepers.now, sleepers.most, aborted]).toEqual([1, 1, []])
+    yield* TestClock.adjust(KEPT_MS - 500_000)
+    expect(aborted).toEqual(["c0"])
+    yield* TestClock.adjust(10_000)
+    expect(aborted.length).toBe(11)
+    yield* TestClock.adjust(KEPT_MS)
+    expect([aborted.length, sleepers.now, sleepers.most]).toEqual([500, 0, 1])
+    yield* left(500)
+    expect(sleepers.now).toBe(1)
+    yield* TestClock.adjust(KEPT_MS)
+    expect([aborted.at(-1), sleepers.now]).toEqual(["c500", 0])
+  })
 
-  it.effect(
+  It.effect(
     "another login of its session goes on in a wait for as long as that is kept, and gets no failure of it",
-    () =>
-      Effect.gen(function* () {
-        const { waits } = yield* rig
-        const call = "c".repeat(HeldCallIds.CALL_LENGTH)
-        const wait = { ...waitOf(1), key: `${call}old` }
-        const renewed = { key: `${call}new`, isRenewable: true }
-        yield* waits.left(wait)
-        expect(yield* waits.find(() => ({ ...renewed, isRenewable: false }))).toBeUndefined()
-        expect(yield* waits.find(() => renewed)).toEqual({ _tag: "Left", wait: { ...wait, key: renewed.key } })
-        expect(yield* waits.find(() => renewed)).toBeUndefined()
-        yield* waits.left({ ...wait, key: renewed.key })
-        yield* TestClock.adjust(KEPT_MS)
-        expect(yield* waits.find(() => renewed)).toBeUndefined()
-        yield* waits.ended(wait, { reason: "unknown", message: "It gave up.", retryable: false })
-        expect(yield* waits.find(() => renewed)).toBeUndefined()
-      })
+    function* () {
+      const { waits } = yield* rig
+      const call = "c".repeat(HeldCallIds.CALL_LENGTH)
+      const wait = { ...waitOf(1), key: `${call}old` }
+      const renewed = { key: `${call}new`, isRenewable: true }
+      yield* waits.left(wait)
+      expect(yield* waits.find(() => ({ ...renewed, isRenewable: false }))).toBeUndefined()
+      expect(yield* waits.find(() => renewed)).toEqual({ _tag: "Left", wait: { ...wait, key: renewed.key } })
+      expect(yield* waits.find(() => renewed)).toBeUndefined()
+      yield* waits.left({ ...wait, key: renewed.key })
+      yield* TestClock.adjust(KEPT_MS)
+      expect(yield* waits.find(() => renewed)).toBeUndefined()
+      yield* waits.ended(wait, { reason: "unknown", message: "It gave up.", retryable: false })
+      expect(yield* waits.find(() => renewed)).toBeUndefined()
+    }
   )
 
-  it.effect("a client that comes back and leaves again, over and over, adds no timer", () =>
-    Effect.gen(function* () {
-      const { aborted, left, sleepers, waits } = yield* rig
-      for (let minute = 0; minute < 120; minute++) {
-        yield* left(1)
-        yield* TestClock.adjust(60_000)
-        expect(yield* waits.find(() => ({ key: "key 1", isRenewable: false }))).toMatchObject({ _tag: "Left" })
-        expect(sleepers.now).toBeLessThanOrEqual(1)
-      }
+  It.effect("a client that comes back and leaves again, over and over, adds no timer", function* () {
+    const { aborted, left, sleepers, waits } = yield* rig
+    for (let minute = 0; minute < 120; minute++) {
       yield* left(1)
-      yield* TestClock.adjust(KEPT_MS - 1)
-      expect(aborted).toEqual([])
-      yield* TestClock.adjust(1)
-      expect([aborted, sleepers.now]).toEqual([["c1"], 0])
-    })
-  )
+      yield* TestClock.adjust(60_000)
+      expect(yield* waits.find(() => ({ key: "key 1", isRenewable: false }))).toMatchObject({ _tag: "Left" })
+      expect(sleepers.now).toBeLessThanOrEqual(1)
+    }
+    yield* left(1)
+    yield* TestClock.adjust(KEPT_MS - 1)
+    expect(aborted).toEqual([])
+    yield* TestClock.adjust(1)
+    expect([aborted, sleepers.now]).toEqual([["c1"], 0])
+  })
 
-  it.effect(
+  It.effect(
     "rule X13: a wait that began after a failure of the same call comes first, and one from before it does not",
-    () =>
-      Effect.gen(function* () {
-        const { waits } = yield* rig
-        const key = "k".repeat(HeldCallIds.KEY_LENGTH)
-        const of = (since: number) => {
-          const turnId = HeldCallIds.turn(since, "0")
-          return { key, turnId, conversationId: HeldCallIds.make(key, turnId, "0") }
-        }
-        const find = Effect.suspend(() => waits.find(() => ({ key, isRenewable: false })))
-        waits.gaveUp(of(0), { reason: "overloaded", message: "Cut.", retryable: true }, 10)
-        yield* waits.left(of(9))
-        expect(yield* find).toMatchObject({ _tag: "GaveUp", turnId: of(0).turnId })
-        yield* waits.left(of(11))
-        expect(yield* find).toEqual({ _tag: "Left", wait: of(11) })
-      })
+    function* () {
+      const { waits } = yield* rig
+      const key = "k".repeat(HeldCallIds.KEY_LENGTH)
+      const of = (since: number) => {
+        const turnId = HeldCallIds.turn(since, "0")
+        return { key, turnId, conversationId: HeldCallIds.make(key, turnId, "0") }
+      }
+      const find = Effect.suspend(() => waits.find(() => ({ key, isRenewable: false })))
+      waits.gaveUp(of(0), { reason: "overloaded", message: "Cut.", retryable: true }, 10)
+      yield* waits.left(of(9))
+      expect(yield* find).toMatchObject({ _tag: "GaveUp", turnId: of(0).turnId })
+      yield* waits.left(of(11))
+      expect(yield* find).toEqual({ _tag: "Left", wait: of(11) })
+    }
   )
 })

@@ -1,5 +1,5 @@
 /** Tests compressed answers of endpoints, over sockets. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Dialects } from "@holdfast/providers/dialects"
 import * as RawCall from "@holdfast/providers/raw"
 import { Effect, Stream } from "effect"
@@ -11,6 +11,7 @@ import * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 import * as Service from "../service/Service.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
+import * as It from "../It.ts"
 
 const ASK = { model: "m", stream: true, messages: [{ role: "user", content: "hello" }] }
 const CHAT = "/to/own/chat/completions"
@@ -32,52 +33,50 @@ const OVERLOADED = Buffer.from(
 )
 
 describe("a compressed answer", () => {
-  it.live(
+  It.live(
     "rule C13, X13: with an error before content is waited for; the next one has its head, without a length, and bytes as they came",
-    () =>
-      Effect.gen(function* () {
-        const bytes = GatewayRig.chatStream("hello")
-        for (const [coding, encode] of Object.entries(CODINGS)) {
-          const { endpoint, service } = yield* GatewayRig.start({
-            answer: (call, n) => send(call, coding, encode(n === 1 ? OVERLOADED : bytes))
-          })
-          const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-          expect([answer.status, answer.headers["content-encoding"], answer.headers["x-holdfast-attempts"]]).toEqual([
-            200,
-            coding,
-            "2"
-          ])
-          expect(answer.body.equals(encode(bytes)), coding).toBe(true)
-          expect(endpoint.calls.length).toBe(2)
-          // A client that knew the length would leave before the answer is decoded.
-          expect(answer.headers["content-length"]).toBe(undefined)
-          // The client has its last byte before the attempt is recorded and counted.
-          const isCounted = ({ text }: { readonly text: string }) =>
-            /^holdfast_tokens_total\{[^}]*direction="output"[^}]*\} 5$/mu.test(text)
-          yield* Effect.repeat(service.call({ path: "/metrics" }), { until: isCounted })
-        }
-      }).pipe(Effect.scoped)
+    function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      for (const [coding, encode] of Object.entries(CODINGS)) {
+        const { endpoint, service } = yield* GatewayRig.start({
+          answer: (call, n) => send(call, coding, encode(n === 1 ? OVERLOADED : bytes))
+        })
+        const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+        expect([answer.status, answer.headers["content-encoding"], answer.headers["x-holdfast-attempts"]]).toEqual([
+          200,
+          coding,
+          "2"
+        ])
+        expect(answer.body.equals(encode(bytes)), coding).toBe(true)
+        expect(endpoint.calls.length).toBe(2)
+        // A client that knew the length would leave before the answer is decoded.
+        expect(answer.headers["content-length"]).toBe(undefined)
+        // The client has its last byte before the attempt is recorded and counted.
+        const isCounted = ({ text }: { readonly text: string }) =>
+          /^holdfast_tokens_total\{[^}]*direction="output"[^}]*\} 5$/mu.test(text)
+        yield* Effect.repeat(service.call({ path: "/metrics" }), { until: isCounted })
+      }
+    }
   )
 
-  it.live("rule C13: that refuses is classified as it is uncompressed, and comes down as it came", () =>
-    Effect.gen(function* () {
-      const body = Buffer.from('{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}')
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call) => send(call, "gzip", Zlib.gzipSync(body), 429)
-      })
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-      expect([answer.status, answer.headers["content-encoding"], String(Zlib.gunzipSync(answer.body))]).toEqual([
-        429,
-        "gzip",
-        String(body)
-      ])
-      // Its status alone would be retried.
-      expect(endpoint.calls.length).toBe(1)
-    }).pipe(Effect.scoped)
-  )
+  It.live("rule C13: that refuses is classified as it is uncompressed, and comes down as it came", function* () {
+    const body = Buffer.from('{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}')
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call) => send(call, "gzip", Zlib.gzipSync(body), 429)
+    })
+    const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+    expect([answer.status, answer.headers["content-encoding"], String(Zlib.gunzipSync(answer.body))]).toEqual([
+      429,
+      "gzip",
+      String(body)
+    ])
+    // Its status alone would be retried.
+    expect(endpoint.calls.length).toBe(1)
+  })
 
-  it.live("rule C13: that broke off, or failed after its head, comes down decoded where the call gives up", () =>
-    Effect.gen(function* () {
+  It.live(
+    "rule C13: that broke off, or failed after its head, comes down decoded where the call gives up",
+    function* () {
       const half = Zlib.gzipSync(OVERLOADED, { finishFlush: Zlib.constants.Z_SYNC_FLUSH })
       const { service } = yield* GatewayRig.start({
         answer: ({ response }) => {
@@ -92,134 +91,124 @@ describe("a compressed answer", () => {
         undefined,
         String(OVERLOADED)
       ])
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.live("rule C13: with an unknown coding has failed in words, and is not retried", () =>
-    Effect.gen(function* () {
-      for (const status of [200, 503]) {
-        const { endpoint, service } = yield* GatewayRig.start({
-          answer: (call) => send(call, "compress", Buffer.from("?"), status)
-        })
-        const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-        expect([answer.status, answer.headers["content-encoding"]]).toEqual([502, undefined])
-        expect(JSON.parse(String(answer.body)).error.message).toContain('the content coding "compress"')
-        expect(endpoint.calls.length).toBe(1)
-      }
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("rule C11, C13: that decodes to more than is held has failed", () =>
-    Effect.gen(function* () {
-      const bomb = Zlib.gzipSync(Buffer.alloc(65 * 1024 * 1024, "{"))
-      const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => send(call, "gzip", bomb) })
-      const { body, status } = yield* GatewayRig.post(service.port, CHAT, { ...ASK, stream: false }, KEY)
-      expect([status, JSON.parse(String(body)).error.message]).toEqual([
-        502,
-        "A compressed answer may have 67108864 bytes at most, decoded or before its content."
-      ])
+  It.live("rule C13: with an unknown coding has failed in words, and is not retried", function* () {
+    for (const status of [200, 503]) {
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call) => send(call, "compress", Buffer.from("?"), status)
+      })
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect([answer.status, answer.headers["content-encoding"]]).toEqual([502, undefined])
+      expect(JSON.parse(String(answer.body)).error.message).toContain('the content coding "compress"')
       expect(endpoint.calls.length).toBe(1)
-    }).pipe(Effect.scoped)
-  )
+    }
+  })
 
-  it.live("rule C13: is held back by a client that does not read", () =>
-    Effect.gen(function* () {
-      const MANY = 32 * 1024 * 1024
-      const text = `data: {"choices":[{"delta":{"content":"a"}}]}\n\n: ${randomBytes(MANY / 2).toString("hex")}\n\ndata: [DONE]\n\n`
-      const bytes = Zlib.gzipSync(text, { level: 1 })
-      let written = 0
-      const { service } = yield* GatewayRig.start({
-        answer: ({ response }) => {
-          response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
-          const more = (): void => {
-            while (written < bytes.length) {
-              const block = bytes.subarray(written, written + 64 * 1024)
-              written += block.length
-              if (!response.write(block)) return void response.once("drain", more)
-            }
-            response.end()
+  It.live("rule C11, C13: that decodes to more than is held has failed", function* () {
+    const bomb = Zlib.gzipSync(Buffer.alloc(65 * 1024 * 1024, "{"))
+    const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => send(call, "gzip", bomb) })
+    const { body, status } = yield* GatewayRig.post(service.port, CHAT, { ...ASK, stream: false }, KEY)
+    expect([status, JSON.parse(String(body)).error.message]).toEqual([
+      502,
+      "A compressed answer may have 67108864 bytes at most, decoded or before its content."
+    ])
+    expect(endpoint.calls.length).toBe(1)
+  })
+
+  It.live("rule C13: is held back by a client that does not read", function* () {
+    const MANY = 32 * 1024 * 1024
+    const text = `data: {"choices":[{"delta":{"content":"a"}}]}\n\n: ${randomBytes(MANY / 2).toString("hex")}\n\ndata: [DONE]\n\n`
+    const bytes = Zlib.gzipSync(text, { level: 1 })
+    let written = 0
+    const { service } = yield* GatewayRig.start({
+      answer: ({ response }) => {
+        response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
+        const more = (): void => {
+          while (written < bytes.length) {
+            const block = bytes.subarray(written, written + 64 * 1024)
+            written += block.length
+            if (!response.write(block)) return void response.once("drain", more)
           }
-          more()
+          response.end()
         }
-      })
-      const response = yield* Effect.promise(
-        () =>
-          new Promise<Http.IncomingMessage>((resolve) => {
-            const request = { port: service.port, host: "127.0.0.1", path: CHAT, method: "POST", headers: KEY }
-            Http.request(request, resolve).end(JSON.stringify(ASK))
-          })
-      )
-      yield* Effect.promise(async () => {
-        for (let last = -1; last !== written;) {
-          last = written
-          for (let i = 0; i < 500; i++) await new Promise(setImmediate)
-        }
-      })
-      expect(written).toBeLessThan(bytes.length)
-      expect(Buffer.concat(yield* Effect.promise(() => response.toArray())).equals(bytes)).toBe(true)
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("rule C13, X13: passes decoded behind a head of ours, at the pace of its client", () =>
-    Effect.gen(function* () {
-      const text = `data: {"choices":[{"delta":{"content":"a"}}]}\n\n: ${"b".repeat(4 * 1024 * 1024)}\n\ndata: [DONE]\n\n`
-      const endpoint = yield* RawEndpoint.start((call) => send(call, "br", Zlib.brotliCompressSync(text)))
-      const sent = yield* RawCall.sendVia(undefined)
-      const call = { format: "chat", framing: "events", model: "m" } as const
-      const gateway = yield* RawEndpoint.start(({ response }) => {
-        const client = new ClientAnswer.ClientAnswer(response, { call, userAgent: undefined })
-        let beat = (): void => {}
-        let now = 0
-        client.hold({ now: () => now, at: (_at, ring) => ((beat = ring), () => {}) })
-        now = ClientAnswer.HEAD_MS
-        beat()
-        const request = {
-          url: `${endpoint.url}/v1/chat/completions`,
-          method: "POST",
-          headers: [],
-          body: Buffer.from("{}")
-        }
-        const attempt = Relay.stream({
-          send: sent,
-          request,
-          dialect: Dialects.byFormat.chat,
-          call,
-          conceal: (text) => text,
-          client,
-          own: () => [],
-          answered: () => {},
-          refused: () => {}
+        more()
+      }
+    })
+    const response = yield* Effect.promise(
+      () =>
+        new Promise<Http.IncomingMessage>((resolve) => {
+          const request = { port: service.port, host: "127.0.0.1", path: CHAT, method: "POST", headers: KEY }
+          Http.request(request, resolve).end(JSON.stringify(ASK))
         })
-        Effect.runFork(Stream.runDrain(attempt))
-      })
-      const { body, headers } = yield* GatewayRig.post(gateway.port, "/", ASK)
-      expect(headers["content-encoding"]).toBe(undefined)
-      expect(String(GatewayRig.withoutBeats("chat", body)) === text).toBe(true)
-    }).pipe(Effect.scoped)
-  )
-})
+    )
+    yield* Effect.promise(async () => {
+      for (let last = -1; last !== written;) {
+        last = written
+        for (let i = 0; i < 500; i++) await new Promise(setImmediate)
+      }
+    })
+    expect(written).toBeLessThan(bytes.length)
+    expect(Buffer.concat(yield* Effect.promise(() => response.toArray())).equals(bytes)).toBe(true)
+  })
 
-it.live("Http: a request that cannot be sent, such as one whose key has a line end, fails", () =>
-  Effect.gen(function* () {
-    const send = yield* RawCall.sendVia(undefined)
-    const events = yield* Stream.runCollect(
-      Relay.stream({
-        send,
-        request: {
-          url: "http://127.0.0.1:9/v1/chat/completions",
-          method: "POST",
-          headers: ["authorization", "Bearer a\nb"],
-          body: Buffer.from("{}")
-        },
+  It.live("rule C13, X13: passes decoded behind a head of ours, at the pace of its client", function* () {
+    const text = `data: {"choices":[{"delta":{"content":"a"}}]}\n\n: ${"b".repeat(4 * 1024 * 1024)}\n\ndata: [DONE]\n\n`
+    const endpoint = yield* RawEndpoint.start((call) => send(call, "br", Zlib.brotliCompressSync(text)))
+    const sent = yield* RawCall.sendVia(undefined)
+    const call = { format: "chat", framing: "events", model: "m" } as const
+    const gateway = yield* RawEndpoint.start(({ response }) => {
+      const client = new ClientAnswer.ClientAnswer(response, { call, userAgent: undefined })
+      let beat = (): void => {}
+      let now = 0
+      client.hold({ now: () => now, at: (_at, ring) => ((beat = ring), () => {}) })
+      now = ClientAnswer.HEAD_MS
+      beat()
+      const request = {
+        url: `${endpoint.url}/v1/chat/completions`,
+        method: "POST",
+        headers: [],
+        body: Buffer.from("{}")
+      }
+      const attempt = Relay.stream({
+        send: sent,
+        request,
         dialect: Dialects.byFormat.chat,
-        call: { format: "chat", framing: "events", model: "m" },
+        call,
         conceal: (text) => text,
-        client: {} as ClientAnswer.ClientAnswer,
+        client,
         own: () => [],
         answered: () => {},
         refused: () => {}
       })
-    )
-    expect(events).toMatchObject([{ type: "error" }])
-  }).pipe(Effect.scoped)
-)
+      Effect.runFork(Stream.runDrain(attempt))
+    })
+    const { body, headers } = yield* GatewayRig.post(gateway.port, "/", ASK)
+    expect(headers["content-encoding"]).toBe(undefined)
+    expect(String(GatewayRig.withoutBeats("chat", body)) === text).toBe(true)
+  })
+})
+
+It.live("Http: a request that cannot be sent, such as one whose key has a line end, fails", function* () {
+  const send = yield* RawCall.sendVia(undefined)
+  const events = yield* Stream.runCollect(
+    Relay.stream({
+      send,
+      request: {
+        url: "http://127.0.0.1:9/v1/chat/completions",
+        method: "POST",
+        headers: ["authorization", "Bearer a\nb"],
+        body: Buffer.from("{}")
+      },
+      dialect: Dialects.byFormat.chat,
+      call: { format: "chat", framing: "events", model: "m" },
+      conceal: (text) => text,
+      client: {} as ClientAnswer.ClientAnswer,
+      own: () => [],
+      answered: () => {},
+      refused: () => {}
+    })
+  )
+  expect(events).toMatchObject([{ type: "error" }])
+})

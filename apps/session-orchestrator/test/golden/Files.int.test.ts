@@ -4,7 +4,7 @@
  * The recording beside this file is made as those of `Golden.e2e.test.ts`:
  * `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts golden/Files`.
  */
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { TemporaryFile } from "@holdfast/journal/testing"
 import * as ScriptedServer from "@holdfast/simulated/testing"
@@ -15,6 +15,7 @@ import * as path from "node:path"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Service from "../service/Service.ts"
+import * as It from "../It.ts"
 
 const image = { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "chart.png" }
 const prompt = [{ type: "text", text: "What is it?" }, image]
@@ -39,56 +40,52 @@ const withSql = <A, E>(filename: string, use: (sql: SqlClient.SqlClient) => Effe
     )
   )
 
-it.live("rule X1: a recorded turn with an image is resumed, and its provider gets the image", () =>
-  Effect.gen(function* () {
-    const recorded = shifted(fs.readFileSync(path.join(import.meta.dirname, "files.json"), "utf8"))
-    const database = yield* TemporaryFile.temporaryFile
-    yield* Effect.scoped(Layer.build(SqlStore.layer({ path: database })))
-    yield* withSql(database, (sql) =>
-      Effect.forEach(TABLES, (table) =>
-        Effect.forEach(recorded[table] ?? [], (row) => sql`INSERT INTO ${sql(table)} ${sql.insert(row)}`)
-      )
+It.live("rule X1: a recorded turn with an image is resumed, and its provider gets the image", function* () {
+  const recorded = shifted(fs.readFileSync(path.join(import.meta.dirname, "files.json"), "utf8"))
+  const database = yield* TemporaryFile.temporaryFile
+  yield* Effect.scoped(Layer.build(SqlStore.layer({ path: database })))
+  yield* withSql(database, (sql) =>
+    Effect.forEach(TABLES, (table) =>
+      Effect.forEach(recorded[table] ?? [], (row) => sql`INSERT INTO ${sql(table)} ${sql.insert(row)}`)
     )
-    const provider = yield* ScriptedServer.start()
-    const bodies: Array<string> = []
-    provider.fallback(({ body }) => {
-      bodies.push(String(body))
-      return ProcessSetup.answer("A chart.")
-    })
-    const service = yield* Service.start({ provider, database, retry: HOUR })
-    const answer = yield* service.call({ path: "/v1/turns/one/events", headers: { accept: "application/x-ndjson" } })
-    const events = Service.eventsOf(answer.text)
-    assert.deepInclude(events.at(-1), { type: "turn-end", status: "completed", attempts: 2 })
-    const [message] = events.flatMap((event) => (event.type === "message" ? [event.message] : []))
-    assert.deepStrictEqual<unknown>(message?.content, prompt)
-    assert.deepStrictEqual(
-      bodies.map((body) => body.includes(`data:image/png;base64,${image.data}`)),
-      [true]
-    )
+  )
+  const provider = yield* ScriptedServer.start()
+  const bodies: Array<string> = []
+  provider.fallback(({ body }) => {
+    bodies.push(String(body))
+    return ProcessSetup.answer("A chart.")
   })
-)
+  const service = yield* Service.start({ provider, database, retry: HOUR })
+  const answer = yield* service.call({ path: "/v1/turns/one/events", headers: { accept: "application/x-ndjson" } })
+  const events = Service.eventsOf(answer.text)
+  assert.deepInclude(events.at(-1), { type: "turn-end", status: "completed", attempts: 2 })
+  const [message] = events.flatMap((event) => (event.type === "message" ? [event.message] : []))
+  assert.deepStrictEqual<unknown>(message?.content, prompt)
+  assert.deepStrictEqual(
+    bodies.map((body) => body.includes(`data:image/png;base64,${image.data}`)),
+    [true]
+  )
+})
 
 const target = process.env["HOLDFAST_RECORD_GOLDEN"]
 
 if (target !== undefined) {
-  it.live("a recording is made of a turn with an image that waits", () =>
-    Effect.gen(function* () {
-      const database = yield* TemporaryFile.temporaryFile
-      const provider = yield* ScriptedServer.start()
-      provider.fallback(ProcessSetup.overloaded)
-      const service = yield* Service.start({ provider, database, retry: HOUR })
-      const id = yield* service.create()
-      const live = yield* service.open({
-        path: `/v1/conversations/${id}/turns`,
-        headers: { accept: "application/x-ndjson" },
-        body: { prompt, turnId: "one" }
-      })
-      yield* live.until("provider-retry")
-      yield* service.stop
-      const rows: Record<string, unknown> = {}
-      for (const table of TABLES)
-        rows[table] = yield* withSql(database, (sql) => sql`SELECT * FROM ${sql(table)} ORDER BY 1, 2`)
-      fs.writeFileSync(path.join(target, "files.json"), `${JSON.stringify(rows, null, 2)}\n`)
+  It.live("a recording is made of a turn with an image that waits", function* () {
+    const database = yield* TemporaryFile.temporaryFile
+    const provider = yield* ScriptedServer.start()
+    provider.fallback(ProcessSetup.overloaded)
+    const service = yield* Service.start({ provider, database, retry: HOUR })
+    const id = yield* service.create()
+    const live = yield* service.open({
+      path: `/v1/conversations/${id}/turns`,
+      headers: { accept: "application/x-ndjson" },
+      body: { prompt, turnId: "one" }
     })
-  )
+    yield* live.until("provider-retry")
+    yield* service.stop
+    const rows: Record<string, unknown> = {}
+    for (const table of TABLES)
+      rows[table] = yield* withSql(database, (sql) => sql`SELECT * FROM ${sql(table)} ORDER BY 1, 2`)
+    fs.writeFileSync(path.join(target, "files.json"), `${JSON.stringify(rows, null, 2)}\n`)
+  })
 }

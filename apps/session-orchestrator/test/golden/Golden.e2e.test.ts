@@ -5,7 +5,7 @@
  * users. A later format gets a set of its own: `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts Golden.e2e`.
  */
 import { SqliteClient } from "@holdfast/journal/sqlite"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
@@ -21,6 +21,7 @@ import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as EventLines from "./EventLines.ts"
 import { configOf, type Phase, phases } from "./Phases.ts"
 import * as Snapshot from "./Snapshot.ts"
+import * as It from "../It.ts"
 
 /** A database that a process is started on. */
 interface Database {
@@ -61,28 +62,24 @@ type Ends = Readonly<Record<string, { readonly lines: ReadonlyArray<string>; rea
 
 describe("journals that version 0.1.0 wrote", () => {
   for (const [name, make] of Object.entries(databases)) {
-    it.live(`rule X1: are resumed to the same end, whatever phase their turns were in: ${name}`, () =>
-      Effect.gen(function* () {
-        const ends = yield* replay(yield* make, readJson(`${name}.json`))
-        assert.deepStrictEqual(ends, readJson("ends.json"))
-      }).pipe(Effect.scoped)
-    )
+    It.live(`rule X1: are resumed to the same end, whatever phase their turns were in: ${name}`, function* () {
+      const ends = yield* replay(yield* make, readJson(`${name}.json`))
+      assert.deepStrictEqual(ends, readJson("ends.json"))
+    })
   }
 })
 
 const target = process.env["HOLDFAST_RECORD_GOLDEN"]
 
 if (target !== undefined) {
-  it.live("a recording is made of both databases, and of what their turns come to", () =>
-    Effect.gen(function* () {
-      for (const [name, make] of Object.entries(databases)) {
-        const snapshot = yield* Effect.scoped(Effect.flatMap(make, record))
-        const ends = yield* Effect.scoped(Effect.flatMap(make, (database) => replay(database, snapshot)))
-        write(`${name}.json`, snapshot)
-        write(`ends-${name}.json`, ends)
-      }
-    })
-  )
+  It.live("a recording is made of both databases, and of what their turns come to", function* () {
+    for (const [name, make] of Object.entries(databases)) {
+      const snapshot = yield* Effect.scoped(Effect.flatMap(make, record))
+      const ends = yield* Effect.scoped(Effect.flatMap(make, (database) => replay(database, snapshot)))
+      write(`${name}.json`, snapshot)
+      write(`ends-${name}.json`, ends)
+    }
+  })
 }
 
 // --- internal

@@ -1,6 +1,7 @@
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as TestServer from "./TestServer.ts"
+import * as It from "../It.ts"
 
 const turnOfTheLoop = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
@@ -10,15 +11,14 @@ const withConversation = Effect.gen(function* () {
   return { server, path: `/v1/conversations/${conversation}`, conversation }
 })
 
-it.effect("a conversation is created without a body too", () =>
-  Effect.gen(function* () {
-    const { server } = yield* withConversation
-    expect((yield* server.call({ path: "/v1/conversations", method: "POST" })).status).toBe(201)
-  })
-)
+It.effect("a conversation is created without a body too", function* () {
+  const { server } = yield* withConversation
+  expect((yield* server.call({ path: "/v1/conversations", method: "POST" })).status).toBe(201)
+})
 
-it.effect("rule X4: a command that is not on disk yet has no answer, and becomes a problem at a shutdown", () =>
-  Effect.gen(function* () {
+It.effect(
+  "rule X4: a command that is not on disk yet has no answer, and becomes a problem at a shutdown",
+  function* () {
     const { path, server } = yield* withConversation
     server.conversations.broken.holdsCommands = true
     const calls = yield* Effect.forEach(["abort", "retry-now"], (command) =>
@@ -33,39 +33,28 @@ it.effect("rule X4: a command that is not on disk yet has no answer, and becomes
       expect(JSON.parse(text)).toMatchObject({ type: "/docs#problem-shutting-down" })
       expect(text).toContain("not on disk")
     }
-  })
+  }
 )
 
-it.effect("rule X4: a command that cannot be written is a problem", () =>
-  Effect.gen(function* () {
-    const { path, server } = yield* withConversation
-    server.conversations.broken.storage = true
-    for (const command of ["abort", "retry-now"]) {
-      const { status, text } = yield* server.call({ path: `${path}/${command}`, method: "POST" })
-      expect(status).toBe(503)
-      expect(JSON.parse(text)).toMatchObject({ type: "/docs#problem-storage-unavailable" })
-    }
-  })
-)
+It.effect("rule X4: a command that cannot be written is a problem", function* () {
+  const { path, server } = yield* withConversation
+  server.conversations.broken.storage = true
+  for (const command of ["abort", "retry-now"]) {
+    const { status, text } = yield* server.call({ path: `${path}/${command}`, method: "POST" })
+    expect(status).toBe(503)
+    expect(JSON.parse(text)).toMatchObject({ type: "/docs#problem-storage-unavailable" })
+  }
+})
 
-it.effect("rule X4: an invalid date as the end of a wait is refused, with what was expected", () =>
-  Effect.gen(function* () {
-    const { server, path } = yield* withConversation
-    for (const until of [
-      1_771_052_400_000_000_000,
-      -1,
-      253_402_300_800_000,
-      "2026-02-30T00:00:00Z",
-      "tomorrow",
-      true
-    ]) {
-      const { status, text } = yield* server.call({ path: `${path}/wait-until`, body: { until } })
-      expect(status).toBe(400)
-      expect(text).toContain("epoch milliseconds")
-      expect(text).toContain("RFC 3339")
-    }
-    for (const until of [1_771_052_400_000, "2026-02-14T08:00:00+01:00"]) {
-      expect((yield* server.call({ path: `${path}/wait-until`, body: { until } })).status).toBe(202)
-    }
-  })
-)
+It.effect("rule X4: an invalid date as the end of a wait is refused, with what was expected", function* () {
+  const { server, path } = yield* withConversation
+  for (const until of [1_771_052_400_000_000_000, -1, 253_402_300_800_000, "2026-02-30T00:00:00Z", "tomorrow", true]) {
+    const { status, text } = yield* server.call({ path: `${path}/wait-until`, body: { until } })
+    expect(status).toBe(400)
+    expect(text).toContain("epoch milliseconds")
+    expect(text).toContain("RFC 3339")
+  }
+  for (const until of [1_771_052_400_000, "2026-02-14T08:00:00+01:00"]) {
+    expect((yield* server.call({ path: `${path}/wait-until`, body: { until } })).status).toBe(202)
+  }
+})

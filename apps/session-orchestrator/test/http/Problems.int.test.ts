@@ -1,8 +1,9 @@
 import { defined } from "@holdfast/wire"
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
 import * as Socket from "./Socket.ts"
 import * as TestServer from "./TestServer.ts"
+import * as It from "../It.ts"
 
 /** Makes a call that is refused, and checks the fields of every problem. */
 const refused = Effect.fnUntraced(function* (
@@ -20,60 +21,54 @@ const refused = Effect.fnUntraced(function* (
   return { status, headers, problem, name: String(problem.type).slice("/docs#problem-".length) }
 })
 
-it.effect("every wrong key is named, with its path and its part of the request", () =>
-  Effect.gen(function* () {
-    const server = yield* TestServer.start()
-    const { problem, status } = yield* refused(server, {
-      path: "/v1/conversations",
-      body: { model: 7, sistem: "typo", system: null }
-    })
+It.effect("every wrong key is named, with its path and its part of the request", function* () {
+  const server = yield* TestServer.start()
+  const { problem, status } = yield* refused(server, {
+    path: "/v1/conversations",
+    body: { model: 7, sistem: "typo", system: null }
+  })
+  expect(status).toBe(400)
+  expect(problem.errors).toEqual([
+    { in: "body", path: "sistem", message: "Unknown key" },
+    { in: "body", path: "model", message: "Expected string" },
+    { in: "body", path: "system", message: 'expected a text, or an object such as {"name": "reviewer"}' }
+  ])
+})
+
+It.effect("U+0000 is refused anywhere in a request, and its path is named", function* () {
+  const server = yield* TestServer.start()
+  const id = yield* server.create
+  const at = (position: number) => `expected text without the character U+0000, which is at position ${position}`
+  const refusals = [
+    ["/v1/conversations", { system: "a\0" }, "body", "system", at(1)],
+    ["/v1/conversations", { model: "\0" }, "body", "model", at(0)],
+    ["/v1/conversations", { retry: { a: [{ b: "ab\0" }] } }, "body", "retry.a.0.b", at(2)],
+    [`/v1/conversations/${id}/turns`, { prompt: "Hello\0" }, "body", "prompt", at(5)],
+    [`/v1/conversations/${id}/switch-target`, { model: "a/\0" }, "body", "model", at(2)]
+  ] as const
+  for (const [path, body, place, key, message] of refusals) {
+    const { problem, status } = yield* refused(server, { path, body })
     expect(status).toBe(400)
-    expect(problem.errors).toEqual([
-      { in: "body", path: "sistem", message: "Unknown key" },
-      { in: "body", path: "model", message: "Expected string" },
-      { in: "body", path: "system", message: 'expected a text, or an object such as {"name": "reviewer"}' }
-    ])
-  })
-)
+    expect(problem.errors).toEqual([{ in: place, path: key, message }])
+  }
+  for (const [path, body, place, key] of [
+    [`/v1/conversations/${id}/turns`, { prompt: "Hello", turnId: "t\0" }, "body", "turnId"],
+    [`/v1/conversations/${id}/retry-now`, { commandId: "c\0" }, "body", "commandId"],
+    ["/v1/conversations/c%00d", undefined, "path", "conversationId"]
+  ] as const) {
+    const { problem, status } = yield* refused(server, { path, ...defined({ body }) })
+    expect(status).toBe(400)
+    expect(problem.errors).toMatchObject([{ in: place, path: key }])
+  }
+})
 
-it.effect("U+0000 is refused anywhere in a request, and its path is named", () =>
-  Effect.gen(function* () {
-    const server = yield* TestServer.start()
-    const id = yield* server.create
-    const at = (position: number) => `expected text without the character U+0000, which is at position ${position}`
-    const refusals = [
-      ["/v1/conversations", { system: "a\0" }, "body", "system", at(1)],
-      ["/v1/conversations", { model: "\0" }, "body", "model", at(0)],
-      ["/v1/conversations", { retry: { a: [{ b: "ab\0" }] } }, "body", "retry.a.0.b", at(2)],
-      [`/v1/conversations/${id}/turns`, { prompt: "Hello\0" }, "body", "prompt", at(5)],
-      [`/v1/conversations/${id}/switch-target`, { model: "a/\0" }, "body", "model", at(2)]
-    ] as const
-    for (const [path, body, place, key, message] of refusals) {
-      const { problem, status } = yield* refused(server, { path, body })
-      expect(status).toBe(400)
-      expect(problem.errors).toEqual([{ in: place, path: key, message }])
-    }
-    for (const [path, body, place, key] of [
-      [`/v1/conversations/${id}/turns`, { prompt: "Hello", turnId: "t\0" }, "body", "turnId"],
-      [`/v1/conversations/${id}/retry-now`, { commandId: "c\0" }, "body", "commandId"],
-      ["/v1/conversations/c%00d", undefined, "path", "conversationId"]
-    ] as const) {
-      const { problem, status } = yield* refused(server, { path, ...defined({ body }) })
-      expect(status).toBe(400)
-      expect(problem.errors).toMatchObject([{ in: place, path: key }])
-    }
-  })
-)
-
-it.effect("a problem does not quote the sent value", () =>
-  Effect.gen(function* () {
-    const server = yield* TestServer.start()
-    const conversation = yield* server.create
-    const path = `/v1/conversations/${conversation}/turns`
-    const { problem } = yield* refused(server, { path, body: { prompt: 7, turnId: "sk-planted key" } })
-    expect(JSON.stringify(problem)).not.toContain("planted")
-  })
-)
+It.effect("a problem does not quote the sent value", function* () {
+  const server = yield* TestServer.start()
+  const conversation = yield* server.create
+  const path = `/v1/conversations/${conversation}/turns`
+  const { problem } = yield* refused(server, { path, body: { prompt: 7, turnId: "sk-planted key" } })
+  expect(JSON.stringify(problem)).not.toContain("planted")
+})
 
 const cases: ReadonlyArray<readonly [string, Socket.Request, number, string]> = [
   ["a body that is no JSON", { path: "/v1/conversations", body: "{" }, 400, "invalid-request"],
@@ -98,91 +93,80 @@ const cases: ReadonlyArray<readonly [string, Socket.Request, number, string]> = 
 ]
 
 for (const [what, request, status, name] of cases) {
-  it.effect(`${what} is the problem ${name}`, () =>
-    Effect.gen(function* () {
-      const server = yield* TestServer.start({ maxBodyBytes: 4096 })
-      const answer = yield* refused(server, request)
-      expect([answer.status, answer.name]).toEqual([status, name])
-      if (status === 405) expect(answer.headers["allow"]).toBe("GET, HEAD, POST")
-    })
-  )
+  It.effect(`${what} is the problem ${name}`, function* () {
+    const server = yield* TestServer.start({ maxBodyBytes: 4096 })
+    const answer = yield* refused(server, request)
+    expect([answer.status, answer.name]).toEqual([status, name])
+    if (status === 405) expect(answer.headers["allow"]).toBe("GET, HEAD, POST")
+  })
 }
 
-it.effect("a body without an announced length is cut off at the limit too", () =>
-  Effect.gen(function* () {
-    const server = yield* TestServer.start({ maxBodyBytes: 4096 })
-    const answer = yield* refused(server, {
-      path: "/v1/conversations",
-      method: "POST",
-      headers: { "content-type": "application/json", "transfer-encoding": "chunked" },
-      chunks: [`{"system":"${"x".repeat(5000)}"}`]
-    })
-    expect(answer.name).toBe("body-too-large")
+It.effect("a body without an announced length is cut off at the limit too", function* () {
+  const server = yield* TestServer.start({ maxBodyBytes: 4096 })
+  const answer = yield* refused(server, {
+    path: "/v1/conversations",
+    method: "POST",
+    headers: { "content-type": "application/json", "transfer-encoding": "chunked" },
+    chunks: [`{"system":"${"x".repeat(5000)}"}`]
   })
-)
+  expect(answer.name).toBe("body-too-large")
+})
 
-it.effect("a turn id that is taken is a conflict", () =>
-  Effect.gen(function* () {
+It.effect("a turn id that is taken is a conflict", function* () {
+  const server = yield* TestServer.start()
+  const path = `/v1/conversations/${yield* server.create}/turns`
+  yield* server.open({ path, headers: { accept: "application/x-ndjson" }, body: { prompt: "a", turnId: "t" } })
+  const answer = yield* refused(server, { path, body: { prompt: "b", turnId: "t" } })
+  expect([answer.status, answer.name]).toEqual([409, "turn-conflict"])
+})
+
+It.effect("a bug is answered with an incident id, and only the log has the details", function* () {
+  const logged: Array<string> = []
+  const logger = Logger.map(Logger.formatJson, (line) => void logged.push(line))
+  yield* Effect.gen(function* () {
     const server = yield* TestServer.start()
-    const path = `/v1/conversations/${yield* server.create}/turns`
-    yield* server.open({ path, headers: { accept: "application/x-ndjson" }, body: { prompt: "a", turnId: "t" } })
-    const answer = yield* refused(server, { path, body: { prompt: "b", turnId: "t" } })
-    expect([answer.status, answer.name]).toEqual([409, "turn-conflict"])
-  })
-)
+    const path = `/v1/conversations/${yield* server.create}`
+    server.conversations.broken.defect = new TypeError("x.y is not a function")
+    const { problem, status } = yield* refused(server, { path: `${path}?key=planted` })
+    expect(status).toBe(500)
+    expect(JSON.stringify(problem)).not.toContain("not a function")
+    const entry = logged.find((line) => line.includes(problem.incident))
+    for (const part of ["x.y is not a function", `"path":"${path}"`, `"method":"GET"`]) expect(entry).toContain(part)
+    expect(entry).not.toContain("planted")
+  }).pipe(Effect.provide(Logger.layer([logger])))
+})
 
-it.effect("a bug is answered with an incident id, and only the log has the details", () =>
-  Effect.gen(function* () {
-    const logged: Array<string> = []
-    const logger = Logger.map(Logger.formatJson, (line) => void logged.push(line))
-    yield* Effect.gen(function* () {
-      const server = yield* TestServer.start()
-      const path = `/v1/conversations/${yield* server.create}`
-      server.conversations.broken.defect = new TypeError("x.y is not a function")
-      const { problem, status } = yield* refused(server, { path: `${path}?key=planted` })
-      expect(status).toBe(500)
-      expect(JSON.stringify(problem)).not.toContain("not a function")
-      const entry = logged.find((line) => line.includes(problem.incident))
-      for (const part of ["x.y is not a function", `"path":"${path}"`, `"method":"GET"`]) expect(entry).toContain(part)
-      expect(entry).not.toContain("planted")
-    }).pipe(Effect.provide(Logger.layer([logger])))
-  })
-)
+It.effect("a call without the token learns nothing, not even which calls exist", function* () {
+  const server = yield* TestServer.start({ token: Redacted.make("a-token-of-some-length") })
+  for (const path of ["/v1/conversations/c_1", "/docs/nowhere", "/openapi.json", "/metrics", "/readyz", "/nowhere"]) {
+    const answer = yield* refused(server, { path })
+    expect([answer.status, answer.headers["www-authenticate"]]).toEqual([401, "Bearer"])
+  }
+  expect((yield* server.call({ path: "/healthz" })).status).toBe(200)
+  const authorization = "Bearer a-token-of-some-length"
+  expect((yield* server.call({ path: "/readyz", headers: { authorization } })).status).toBe(200)
+})
 
-it.effect("a call without the token learns nothing, not even which calls exist", () =>
-  Effect.gen(function* () {
-    const server = yield* TestServer.start({ token: Redacted.make("a-token-of-some-length") })
-    for (const path of ["/v1/conversations/c_1", "/docs/nowhere", "/openapi.json", "/metrics", "/readyz", "/nowhere"]) {
-      const answer = yield* refused(server, { path })
-      expect([answer.status, answer.headers["www-authenticate"]]).toEqual([401, "Bearer"])
-    }
-    expect((yield* server.call({ path: "/healthz" })).status).toBe(200)
-    const authorization = "Bearer a-token-of-some-length"
-    expect((yield* server.call({ path: "/readyz", headers: { authorization } })).status).toBe(200)
-  })
-)
+It.effect("a body of too many values or levels is refused with the limit, before it is parsed", function* () {
+  const server = yield* TestServer.start()
+  const id = yield* server.create
+  const values = Array.from({ length: 200_000 }, () => ({}))
+  for (const [path, body, member] of [
+    [`/v1/conversations/${id}/turns`, { prompt: values }, "prompt"],
+    ["/v1/chat", { id, messages: values }, "messages"]
+  ] as const) {
+    const { name, problem, status } = yield* refused(server, { path, body })
+    expect(status).toBe(400)
+    expect(name).toBe("invalid-request")
+    expect(problem.detail).toBe(`The body has more than 10000 values, in "${member}".`)
+  }
+  const deep = yield* server.call({ path: "/v1/chat", body: `${"[".repeat(5_000)}${"]".repeat(5_000)}` })
+  expect([deep.status, JSON.parse(deep.text).detail]).toEqual([400, "The body has more than 200 levels."])
+})
 
-it.effect("a body of too many values or levels is refused with the limit, before it is parsed", () =>
-  Effect.gen(function* () {
-    const server = yield* TestServer.start()
-    const id = yield* server.create
-    const values = Array.from({ length: 200_000 }, () => ({}))
-    for (const [path, body, member] of [
-      [`/v1/conversations/${id}/turns`, { prompt: values }, "prompt"],
-      ["/v1/chat", { id, messages: values }, "messages"]
-    ] as const) {
-      const { name, problem, status } = yield* refused(server, { path, body })
-      expect(status).toBe(400)
-      expect(name).toBe("invalid-request")
-      expect(problem.detail).toBe(`The body has more than 10000 values, in "${member}".`)
-    }
-    const deep = yield* server.call({ path: "/v1/chat", body: `${"[".repeat(5_000)}${"]".repeat(5_000)}` })
-    expect([deep.status, JSON.parse(deep.text).detail]).toEqual([400, "The body has more than 200 levels."])
-  })
-)
-
-it.effect("a body is refused at the value that is too many, and its connection is closed without the rest", () =>
-  Effect.gen(function* () {
+It.effect(
+  "a body is refused at the value that is too many, and its connection is closed without the rest",
+  function* () {
     const { port } = yield* TestServer.start()
     const head = "POST /v1/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     const begun = `{"id":"c","messages":[${"{},".repeat(10_000)}`
@@ -194,5 +178,5 @@ it.effect("a body is refused at the value that is too many, and its connection i
       expect(answer).toMatch(/^HTTP\/1.1 400 /)
       expect(answer).toContain(String.raw`The body has more than 10000 values, in \"messages\".`)
     }
-  })
+  }
 )

@@ -79,44 +79,43 @@ export class AnswerIsOver extends Data.TaggedError("AnswerIsOver")<{ readonly te
 }
 
 /** Makes a call and returns its answer as it arrives. */
-export const open = (port: number, request: Request) =>
-  Effect.gen(function* () {
-    const chunks = yield* Queue.unbounded<string | typeof END, Error>()
-    const response = yield* Effect.callback<Http.IncomingMessage, Error>((resume) => {
-      const sent = send(port, request, (response) => {
-        response.setEncoding("utf8")
-        response.on("data", (chunk: string) => Queue.offerUnsafe(chunks, chunk))
-        response.on("end", () => Queue.offerUnsafe(chunks, END))
-        response.on("error", (error) => Effect.runSync(Queue.fail(chunks, error)))
-        resume(Effect.succeed(response))
-      })
-      sent.on("error", (error) => resume(Effect.fail(error)))
+export const open = Effect.fnUntraced(function* (port: number, request: Request) {
+  const chunks = yield* Queue.unbounded<string | typeof END, Error>()
+  const response = yield* Effect.callback<Http.IncomingMessage, Error>((resume) => {
+    const sent = send(port, request, (response) => {
+      response.setEncoding("utf8")
+      response.on("data", (chunk: string) => Queue.offerUnsafe(chunks, chunk))
+      response.on("end", () => Queue.offerUnsafe(chunks, END))
+      response.on("error", (error) => Effect.runSync(Queue.fail(chunks, error)))
+      resume(Effect.succeed(response))
     })
-    yield* Effect.addFinalizer(() => Effect.sync(() => response.destroy()))
-    let text = ""
-    const next = Effect.flatMap(Queue.take(chunks), (chunk) => {
-      if (chunk === END) return Effect.fail(new AnswerIsOver({ text }))
-      text += chunk
-      return Effect.succeed(chunk)
-    })
-    const until = (part: string): Effect.Effect<string, Error> =>
-      Effect.suspend(() => (text.includes(part) ? Effect.succeed(text) : Effect.andThen(next, until(part))))
-    const rest: Effect.Effect<string, Error> = Effect.flatMap(Queue.take(chunks), (chunk) => {
-      if (chunk === END) return Effect.succeed(text)
-      text += chunk
-      return rest
-    })
-    return {
-      status: response.statusCode ?? 0,
-      headers: response.headers,
-      next,
-      until,
-      rest,
-      hangUp: Effect.sync(() => void response.destroy()),
-      pause: Effect.sync(() => void response.pause()),
-      resume: Effect.sync(() => void response.resume())
-    } satisfies Live
+    sent.on("error", (error) => resume(Effect.fail(error)))
   })
+  yield* Effect.addFinalizer(() => Effect.sync(() => response.destroy()))
+  let text = ""
+  const next = Effect.flatMap(Queue.take(chunks), (chunk) => {
+    if (chunk === END) return Effect.fail(new AnswerIsOver({ text }))
+    text += chunk
+    return Effect.succeed(chunk)
+  })
+  const until = (part: string): Effect.Effect<string, Error> =>
+    Effect.suspend(() => (text.includes(part) ? Effect.succeed(text) : Effect.andThen(next, until(part))))
+  const rest: Effect.Effect<string, Error> = Effect.flatMap(Queue.take(chunks), (chunk) => {
+    if (chunk === END) return Effect.succeed(text)
+    text += chunk
+    return rest
+  })
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    next,
+    until,
+    rest,
+    hangUp: Effect.sync(() => void response.destroy()),
+    pause: Effect.sync(() => void response.pause()),
+    resume: Effect.sync(() => void response.resume())
+  } satisfies Live
+})
 
 /** Sends bytes as they are and reads until the other side closes. */
 export const raw = (port: number, text: string): Effect.Effect<string, Error> =>

@@ -1,8 +1,9 @@
 /** Tests submitting a turn over a socket: the answer comes without waiting (X15). */
 import { defined } from "@holdfast/wire"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as TestServer from "./TestServer.ts"
+import * as It from "../It.ts"
 
 const ASYNC = { prefer: "respond-async" }
 
@@ -10,53 +11,51 @@ const submit = (server: Effect.Success<ReturnType<typeof TestServer.start>>, id:
   server.call({ path: `/v1/conversations/${id}/turns`, headers: ASYNC, body })
 
 describe("Prefer: respond-async", () => {
-  it.effect(
+  It.effect(
     "rule X15: is answered with the turn's id and address while the turn runs; the same id again has the same answer",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* TestServer.start()
-        const id = yield* server.create
-        const body = { prompt: "hello", turnId: "t" }
-        for (const answer of [yield* submit(server, id, body), yield* submit(server, id, body)]) {
-          assert.strictEqual(answer.status, 202, answer.text)
-          assert.deepStrictEqual(JSON.parse(answer.text), { turnId: "t" })
-          assert.deepInclude(answer.headers, {
-            location: "/v1/turns/t",
-            "preference-applied": "respond-async",
-            "cache-control": "no-store"
-          })
-        }
-        assert.isFalse(yield* Deferred.isDone(server.conversations.turn("t").awaited))
-        assert.isTrue(server.conversations.turn("t").isSubmitted)
-      })
-  )
-
-  it.effect("rule X15: makes an id if the client has none, and accepts a manual retry as well", () =>
-    Effect.gen(function* () {
+    function* () {
       const server = yield* TestServer.start()
       const id = yield* server.create
-      for (const [name, body] of [
-        ["turns", { prompt: "hello" }],
-        ["retry", undefined],
-        ["retry", { turnId: "r" }]
-      ] as const) {
-        const answer = yield* server.call({
-          method: "POST",
-          path: `/v1/conversations/${id}/${name}`,
-          headers: ASYNC,
-          ...defined({ body })
-        })
+      const body = { prompt: "hello", turnId: "t" }
+      for (const answer of [yield* submit(server, id, body), yield* submit(server, id, body)]) {
         assert.strictEqual(answer.status, 202, answer.text)
-        const { turnId } = JSON.parse(answer.text)
-        assert.strictEqual(answer.headers.location, `/v1/turns/${turnId}`)
-        assert.strictEqual(server.conversations.turn(turnId).conversationId, id)
-        assert.isTrue(server.conversations.turn(turnId).isSubmitted)
+        assert.deepStrictEqual(JSON.parse(answer.text), { turnId: "t" })
+        assert.deepInclude(answer.headers, {
+          location: "/v1/turns/t",
+          "preference-applied": "respond-async",
+          "cache-control": "no-store"
+        })
       }
-    })
+      assert.isFalse(yield* Deferred.isDone(server.conversations.turn("t").awaited))
+      assert.isTrue(server.conversations.turn("t").isSubmitted)
+    }
   )
 
-  it.effect("rule X15: works in any of several headers and overrides Accept; other preferences are ignored", () =>
-    Effect.gen(function* () {
+  It.effect("rule X15: makes an id if the client has none, and accepts a manual retry as well", function* () {
+    const server = yield* TestServer.start()
+    const id = yield* server.create
+    for (const [name, body] of [
+      ["turns", { prompt: "hello" }],
+      ["retry", undefined],
+      ["retry", { turnId: "r" }]
+    ] as const) {
+      const answer = yield* server.call({
+        method: "POST",
+        path: `/v1/conversations/${id}/${name}`,
+        headers: ASYNC,
+        ...defined({ body })
+      })
+      assert.strictEqual(answer.status, 202, answer.text)
+      const { turnId } = JSON.parse(answer.text)
+      assert.strictEqual(answer.headers.location, `/v1/turns/${turnId}`)
+      assert.strictEqual(server.conversations.turn(turnId).conversationId, id)
+      assert.isTrue(server.conversations.turn(turnId).isSubmitted)
+    }
+  })
+
+  It.effect(
+    "rule X15: works in any of several headers and overrides Accept; other preferences are ignored",
+    function* () {
       const server = yield* TestServer.start()
       const id = yield* server.create
       const path = `/v1/conversations/${id}/turns`
@@ -72,11 +71,12 @@ describe("Prefer: respond-async", () => {
       const turn = yield* server.conversations.arrival("u")
       yield* Deferred.await(turn.awaited)
       yield* Fiber.interrupt(other)
-    })
+    }
   )
 
-  it.effect("takes a prompt of texts and files, and refuses a file with its place, its size and the limit", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "takes a prompt of texts and files, and refuses a file with its place, its size and the limit",
+    function* () {
       const server = yield* TestServer.start({ maxFileBytes: 1024 })
       const id = yield* server.create
       const file = (bytes: number) => ({
@@ -112,6 +112,6 @@ describe("Prefer: respond-async", () => {
       assert.deepStrictEqual(both.body.errors, [
         { in: "body", path: "prompt.0", message: "expected data or url, and one of them only" }
       ])
-    })
+    }
   )
 })

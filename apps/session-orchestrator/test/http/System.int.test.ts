@@ -1,9 +1,11 @@
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import * as TestServer from "./TestServer.ts"
+import * as It from "../It.ts"
 
-it.effect("the service is ready while its storage answers, its start is done and it is not shutting down", () =>
-  Effect.gen(function* () {
+It.effect(
+  "the service is ready while its storage answers, its start is done and it is not shutting down",
+  function* () {
     const { call, condition, conversations, drain } = yield* TestServer.start()
     const ready = Effect.map(call({ path: "/readyz" }), ({ headers, status, text }) => ({
       status,
@@ -35,27 +37,23 @@ it.effect("the service is ready while its storage answers, its start is done and
     // The process is still up.
     conversations.broken.storage = true
     expect((yield* call({ path: "/healthz" })).status).toBe(200)
-  })
+  }
 )
 
-it.effect("metrics are Prometheus text, and count requests by method and status", () =>
-  Effect.gen(function* () {
-    const { call } = yield* TestServer.start()
-    yield* call({ path: "/nowhere" })
-    const { headers, text } = yield* call({ path: "/metrics" })
-    expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8")
-    expect(text).toMatch(/^holdfast_http_requests_total\{method="GET",status="404"\} [1-9]\d*$/m)
-    expect(text).toMatch(/^holdfast_http_requests_open 1$/m)
-  })
-)
+It.effect("metrics are Prometheus text, and count requests by method and status", function* () {
+  const { call } = yield* TestServer.start()
+  yield* call({ path: "/nowhere" })
+  const { headers, text } = yield* call({ path: "/metrics" })
+  expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8")
+  expect(text).toMatch(/^holdfast_http_requests_total\{method="GET",status="404"\} [1-9]\d*$/m)
+  expect(text).toMatch(/^holdfast_http_requests_open 1$/m)
+})
 
-it.effect("metrics count turns by status", () =>
-  Effect.gen(function* () {
-    const { call, create, open } = yield* TestServer.start()
-    const path = `/v1/conversations/${yield* create}/turns`
-    yield* open({ path, headers: { accept: "application/x-ndjson" }, body: { prompt: "hello" } })
-    const { text } = yield* call({ path: "/metrics" })
-    expect(text).toContain('holdfast_turns{status="running"} 1')
-    expect(text).toContain('holdfast_turns{status="retrying"} 0')
-  })
-)
+It.effect("metrics count turns by status", function* () {
+  const { call, create, open } = yield* TestServer.start()
+  const path = `/v1/conversations/${yield* create}/turns`
+  yield* open({ path, headers: { accept: "application/x-ndjson" }, body: { prompt: "hello" } })
+  const { text } = yield* call({ path: "/metrics" })
+  expect(text).toContain('holdfast_turns{status="running"} 1')
+  expect(text).toContain('holdfast_turns{status="retrying"} 0')
+})

@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import type { FakeConversations } from "./FakeConversations.ts"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
+import * as It from "../It.ts"
 
 const NDJSON = { accept: "application/x-ndjson" }
 const SSE = { accept: "text/event-stream" }
@@ -25,23 +26,21 @@ const ask = Effect.fnUntraced(function* (headers: Record<string, string>) {
 const decodeNdjson = (text: string) =>
   Stream.make(new TextEncoder().encode(text)).pipe(Stream.pipeThroughChannel(Ndjson.decode()), Stream.runCollect)
 
-it.effect("a turn is streamed as one JSON object a line, up to its end", () =>
-  Effect.gen(function* () {
-    const { events, live, server } = yield* ask(NDJSON)
-    const sent = [events.start, events.wait, events.delta("a"), events.delta("b\u2028c"), events.end]
-    server.conversations.emit("t", sent)
-    const text = yield* live.rest
-    expect(live.status).toBe(200)
-    expect(live.headers["content-type"]).toBe("application/x-ndjson")
-    expect(
-      text
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-    ).toEqual(sent)
-    expect([...(yield* decodeNdjson(text))]).toEqual(sent)
-  })
-)
+It.effect("a turn is streamed as one JSON object a line, up to its end", function* () {
+  const { events, live, server } = yield* ask(NDJSON)
+  const sent = [events.start, events.wait, events.delta("a"), events.delta("b\u2028c"), events.end]
+  server.conversations.emit("t", sent)
+  const text = yield* live.rest
+  expect(live.status).toBe(200)
+  expect(live.headers["content-type"]).toBe("application/x-ndjson")
+  expect(
+    text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+  ).toEqual(sent)
+  expect([...(yield* decodeNdjson(text))]).toEqual(sent)
+})
 
 it.effect.prop(
   "rule D12: every event of a turn reaches a client unchanged, over a socket, as NDJSON and as SSE",
@@ -69,24 +68,20 @@ it.effect.prop(
   { arbitrary: { runs: 10 } }
 )
 
-it.effect("SSE frames carry ids for persisted events and none for transient ones", () =>
-  Effect.gen(function* () {
-    const { events, live, server } = yield* ask(SSE)
-    server.conversations.emit("t", [events.start, events.delta("a"), events.end])
-    const text = yield* live.rest
-    expect(live.headers["content-type"]).toBe("text/event-stream")
-    expect(text).toBe([Sse.encode(events.start, 1), Sse.encode(events.delta("a")), Sse.encode(events.end, 2)].join(""))
-  })
-)
+It.effect("SSE frames carry ids for persisted events and none for transient ones", function* () {
+  const { events, live, server } = yield* ask(SSE)
+  server.conversations.emit("t", [events.start, events.delta("a"), events.end])
+  const text = yield* live.rest
+  expect(live.headers["content-type"]).toBe("text/event-stream")
+  expect(text).toBe([Sse.encode(events.start, 1), Sse.encode(events.delta("a")), Sse.encode(events.end, 2)].join(""))
+})
 
-it.effect("the events of one read leave in one write", () =>
-  Effect.gen(function* () {
-    const { events, live, server } = yield* ask(NDJSON)
-    const deltas = Array.from({ length: 50 }, (_, index) => events.delta(String(index)))
-    server.conversations.emit("t", deltas)
-    expect((yield* live.next).trimEnd().split("\n")).toHaveLength(50)
-  })
-)
+It.effect("the events of one read leave in one write", function* () {
+  const { events, live, server } = yield* ask(NDJSON)
+  const deltas = Array.from({ length: 50 }, (_, index) => events.delta(String(index)))
+  server.conversations.emit("t", deltas)
+  expect((yield* live.next).trimEnd().split("\n")).toHaveLength(50)
+})
 
 /** Requests turn `t` as JSON and waits until the server awaits its result. */
 const askForResult = Effect.fnUntraced(function* () {
@@ -101,67 +96,58 @@ const askForResult = Effect.fnUntraced(function* () {
   return { server, turn, answer, conversation, result: { turnId: end.turnId, end, text: "fine" } }
 })
 
-it.effect("a request for no stream is answered once the turn has sealed", () =>
-  Effect.gen(function* () {
-    const { answer, result, turn } = yield* askForResult()
-    const error = { reason: "auth", message: "no key", retryable: false } as const
-    yield* Deferred.succeed(turn.result, { ...result, end: { ...result.end, status: "failed", error } })
-    const live = yield* Fiber.join(answer)
-    expect(live.status).toBe(200)
-    expect(live.headers["content-type"]).toBe("application/json")
-    expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "failed", text: "fine", error })
-  })
-)
+It.effect("a request for no stream is answered once the turn has sealed", function* () {
+  const { answer, result, turn } = yield* askForResult()
+  const error = { reason: "auth", message: "no key", retryable: false } as const
+  yield* Deferred.succeed(turn.result, { ...result, end: { ...result.end, status: "failed", error } })
+  const live = yield* Fiber.join(answer)
+  expect(live.status).toBe(200)
+  expect(live.headers["content-type"]).toBe("application/json")
+  expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "failed", text: "fine", error })
+})
 
-it.effect("a JSON answer that takes long begins early, and its keep-alives are valid JSON", () =>
-  Effect.gen(function* () {
-    const { answer, result, turn } = yield* askForResult()
+It.effect("a JSON answer that takes long begins early, and its keep-alives are valid JSON", function* () {
+  const { answer, result, turn } = yield* askForResult()
+  yield* TestClock.adjust("15 seconds")
+  const live = yield* Fiber.join(answer)
+  expect(live.status).toBe(200)
+  for (let hours = 0; hours < 3; hours++) {
     yield* TestClock.adjust("15 seconds")
+    expect(yield* live.next).toBe(" ")
+  }
+  yield* Deferred.succeed(turn.result, result)
+  expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "completed", text: "fine" })
+})
+
+It.effect("rule C11: an answer of megabytes leaves in pieces, at once and late, and is complete", function* () {
+  const text = "word \u{1f600} ".repeat(400_000)
+  for (const isLate of [false, true]) {
+    const { answer, result, turn } = yield* askForResult()
+    if (isLate) yield* TestClock.adjust("15 seconds")
+    yield* Deferred.succeed(turn.result, { ...result, text })
     const live = yield* Fiber.join(answer)
-    expect(live.status).toBe(200)
-    for (let hours = 0; hours < 3; hours++) {
-      yield* TestClock.adjust("15 seconds")
-      expect(yield* live.next).toBe(" ")
-    }
-    yield* Deferred.succeed(turn.result, result)
-    expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "completed", text: "fine" })
-  })
-)
+    expect([live.headers["content-type"], live.headers["transfer-encoding"]]).toEqual(["application/json", "chunked"])
+    expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "completed", text })
+  }
+})
 
-it.effect("rule C11: an answer of megabytes leaves in pieces, at once and late, and is complete", () =>
-  Effect.gen(function* () {
-    const text = "word \u{1f600} ".repeat(400_000)
-    for (const isLate of [false, true]) {
-      const { answer, result, turn } = yield* askForResult()
-      if (isLate) yield* TestClock.adjust("15 seconds")
-      yield* Deferred.succeed(turn.result, { ...result, text })
-      const live = yield* Fiber.join(answer)
-      expect([live.headers["content-type"], live.headers["transfer-encoding"]]).toEqual(["application/json", "chunked"])
-      expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "completed", text })
-    }
-  })
-)
+It.effect("a disk that fails while a client waits for a turn is a problem", function* () {
+  const { answer, turn } = yield* askForResult()
+  yield* Deferred.fail(turn.result, new StorageError({ message: "The disk is full." }))
+  const live = yield* Fiber.join(answer)
+  expect([live.status, live.headers["content-type"]]).toEqual([503, "application/problem+json"])
+  expect(JSON.parse(yield* live.rest)).toMatchObject({ detail: "The disk is full." })
+})
 
-it.effect("a disk that fails while a client waits for a turn is a problem", () =>
-  Effect.gen(function* () {
-    const { answer, turn } = yield* askForResult()
-    yield* Deferred.fail(turn.result, new StorageError({ message: "The disk is full." }))
-    const live = yield* Fiber.join(answer)
-    expect([live.status, live.headers["content-type"]]).toEqual([503, "application/problem+json"])
-    expect(JSON.parse(yield* live.rest)).toMatchObject({ detail: "The disk is full." })
-  })
-)
+It.effect("the head of a stream leaves once the turn is accepted, before any event", function* () {
+  const { live, server } = yield* ask(NDJSON)
+  expect(live.status).toBe(200)
+  expect(server.conversations.turn("t").prompt).toBe("hello")
+})
 
-it.effect("the head of a stream leaves once the turn is accepted, before any event", () =>
-  Effect.gen(function* () {
-    const { live, server } = yield* ask(NDJSON)
-    expect(live.status).toBe(200)
-    expect(server.conversations.turn("t").prompt).toBe("hello")
-  })
-)
-
-it.effect("rule D12: a stream that waits stays one object a line: its keep-alives precede the next object", () =>
-  Effect.gen(function* () {
+It.effect(
+  "rule D12: a stream that waits stays one object a line: its keep-alives precede the next object",
+  function* () {
     const { events, live, server } = yield* ask(NDJSON)
     server.conversations.emit("t", [events.wait])
     yield* live.until("\n")
@@ -177,7 +163,7 @@ it.effect("rule D12: a stream that waits stays one object a line: its keep-alive
         .map((line) => JSON.parse(line))
     ).toEqual([events.wait, events.delta("a"), events.end])
     expect([...(yield* decodeNdjson(text))]).toHaveLength(3)
-  })
+  }
 )
 
 /** More than a socket and its queue hold for a client that does not read. */
@@ -185,29 +171,25 @@ const flood = (server: { readonly conversations: FakeConversations }, event: Tur
   for (let count = 0; count < 200; count++) server.conversations.emit("t", [event])
 }
 
-it.effect("a turn's client that is too slow is cut off: its stream has no false end", () =>
-  Effect.gen(function* () {
-    const { events, live, server } = yield* ask(NDJSON)
-    yield* live.pause
-    // The first write fills the socket; the rest waits, up to its limit.
-    server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
-    flood(server, events.delta("y"))
-    yield* live.resume
-    const exit = yield* Effect.exit(live.rest)
-    expect(Exit.isFailure(exit)).toBe(true)
-  })
-)
+It.effect("a turn's client that is too slow is cut off: its stream has no false end", function* () {
+  const { events, live, server } = yield* ask(NDJSON)
+  yield* live.pause
+  // The first write fills the socket; the rest waits, up to its limit.
+  server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
+  flood(server, events.delta("y"))
+  yield* live.resume
+  const exit = yield* Effect.exit(live.rest)
+  expect(Exit.isFailure(exit)).toBe(true)
+})
 
-it.effect("a manual retry is answered like a turn, with or without a body", () =>
-  Effect.gen(function* () {
-    const server = yield* TestServer.start()
-    const conversation = yield* server.create
-    const path = `/v1/conversations/${conversation}/retry`
-    const live = yield* server.open({ path, headers: NDJSON, body: { turnId: "r" } })
-    const { end } = Events.of(conversation, "r")
-    server.conversations.emit("r", [end])
-    expect(JSON.parse(yield* live.rest)).toEqual(end)
-    const bare = yield* server.open({ path, method: "POST", headers: NDJSON })
-    expect(bare.status).toBe(200)
-  })
-)
+It.effect("a manual retry is answered like a turn, with or without a body", function* () {
+  const server = yield* TestServer.start()
+  const conversation = yield* server.create
+  const path = `/v1/conversations/${conversation}/retry`
+  const live = yield* server.open({ path, headers: NDJSON, body: { turnId: "r" } })
+  const { end } = Events.of(conversation, "r")
+  server.conversations.emit("r", [end])
+  expect(JSON.parse(yield* live.rest)).toEqual(end)
+  const bare = yield* server.open({ path, method: "POST", headers: NDJSON })
+  expect(bare.status).toBe(200)
+})

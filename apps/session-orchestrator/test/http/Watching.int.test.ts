@@ -1,4 +1,4 @@
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Sse } from "@holdfast/wire"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -6,6 +6,7 @@ import { Socket } from "node:net"
 import { MOST_AT_ONCE } from "../../src/http/body/LiveResponse.ts"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
+import * as It from "../It.ts"
 
 /** A conversation with a finished turn `t`: four persisted events, and a delta between them. */
 const withHistory = Effect.gen(function* () {
@@ -20,47 +21,41 @@ const withHistory = Effect.gen(function* () {
   return { server, conversation, events, path: `/v1/conversations/${conversation}/events` }
 })
 
-it.effect("watching begins with the persisted events and continues live", () =>
-  Effect.gen(function* () {
-    const { events, path, server } = yield* withHistory
-    server.conversations.emit("t", [events.start])
-    const live = yield* server.open({ path })
-    expect(live.headers["content-type"]).toBe("text/event-stream")
-    yield* live.until(Sse.encode(events.start, 1))
-    server.conversations.emit("t", [events.wait])
-    yield* live.until(Sse.encode(events.wait))
-    server.conversations.emit("t", [events.end])
-    yield* live.until(Sse.encode(events.end, 2))
-  })
-)
+It.effect("watching begins with the persisted events and continues live", function* () {
+  const { events, path, server } = yield* withHistory
+  server.conversations.emit("t", [events.start])
+  const live = yield* server.open({ path })
+  expect(live.headers["content-type"]).toBe("text/event-stream")
+  yield* live.until(Sse.encode(events.start, 1))
+  server.conversations.emit("t", [events.wait])
+  yield* live.until(Sse.encode(events.wait))
+  server.conversations.emit("t", [events.end])
+  yield* live.until(Sse.encode(events.end, 2))
+})
 
-it.effect("rule X3: a client that reconnects with its last id gets the events after it", () =>
-  Effect.gen(function* () {
-    const { events, path, server } = yield* withHistory
-    server.conversations.emit("t", [events.start, events.end])
-    for (const request of [
-      { path, headers: { "last-event-id": "1" } },
-      { path: `${path}?after=1` },
-      { path: `${path}?after=0`, headers: { "last-event-id": "1" } }
-    ]) {
-      const live = yield* server.open(request)
-      expect(yield* live.until("turn-end")).toBe(Sse.encode(events.end, 2))
-    }
-  })
-)
+It.effect("rule X3: a client that reconnects with its last id gets the events after it", function* () {
+  const { events, path, server } = yield* withHistory
+  server.conversations.emit("t", [events.start, events.end])
+  for (const request of [
+    { path, headers: { "last-event-id": "1" } },
+    { path: `${path}?after=1` },
+    { path: `${path}?after=0`, headers: { "last-event-id": "1" } }
+  ]) {
+    const live = yield* server.open(request)
+    expect(yield* live.until("turn-end")).toBe(Sse.encode(events.end, 2))
+  }
+})
 
-it.effect("a watcher that is too slow is closed in a way that makes a browser reconnect", () =>
-  Effect.gen(function* () {
-    const { events, path, server } = yield* withHistory
-    const live = yield* server.open({ path })
-    yield* live.pause
-    server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
-    for (let count = 0; count < 200; count++) server.conversations.emit("t", [events.delta("y")])
-    yield* live.resume
-    // It ends properly, so EventSource reconnects with its last id; the last frame has the reason.
-    expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client is too slow." })
-  })
-)
+It.effect("a watcher that is too slow is closed in a way that makes a browser reconnect", function* () {
+  const { events, path, server } = yield* withHistory
+  const live = yield* server.open({ path })
+  yield* live.pause
+  server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
+  for (let count = 0; count < 200; count++) server.conversations.emit("t", [events.delta("y")])
+  yield* live.resume
+  // It ends properly, so EventSource reconnects with its last id; the last frame has the reason.
+  expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client is too slow." })
+})
 
 /** The data of the last frame, if that is `reconnect`. */
 const lastOf = (text: string): unknown => {
@@ -91,32 +86,29 @@ const stalled = Effect.gen(function* () {
   return { live, seconds }
 })
 
-it.effect(
+It.effect(
   "rule X3: a client that takes nothing for a minute is dropped, and finds the reason when it reads again",
-  () =>
-    Effect.gen(function* () {
-      const { live, seconds } = yield* stalled
-      expect(seconds).toBe(60)
-      yield* live.resume
-      expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client has read nothing for 1m." })
-    })
+  function* () {
+    const { live, seconds } = yield* stalled
+    expect(seconds).toBe(60)
+    yield* live.resume
+    expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client has read nothing for 1m." })
+  }
 )
 
-it.effect("LiveResponse.L7: writes to many fast clients are spread over several turns of the event loop", () =>
-  Effect.gen(function* () {
-    const { events, path, server } = yield* withHistory
-    const clients = yield* Effect.forEach(Array.from({ length: 24 }), () => server.open({ path }))
-    server.conversations.emit("t", [events.start])
-    for (const live of clients) yield* live.until(Sse.encode(events.start, 1))
-    const written = yield* writesPerTurn
-    for (let n = 0; n < 8; n++) server.conversations.emit("t", [events.delta("x".repeat(200_000))])
-    server.conversations.emit("t", [events.end])
-    for (const live of clients) yield* live.until("turn-end")
-    const total = written.reduce((sum, bytes) => sum + bytes, 0)
-    expect(total).toBeGreaterThan(24 * 8 * 200_000)
-    expect(Math.max(...written)).toBeLessThanOrEqual(MOST_AT_ONCE)
-  })
-)
+It.effect("LiveResponse.L7: writes to many fast clients are spread over several turns of the event loop", function* () {
+  const { events, path, server } = yield* withHistory
+  const clients = yield* Effect.forEach(Array.from({ length: 24 }), () => server.open({ path }))
+  server.conversations.emit("t", [events.start])
+  for (const live of clients) yield* live.until(Sse.encode(events.start, 1))
+  const written = yield* writesPerTurn
+  for (let n = 0; n < 8; n++) server.conversations.emit("t", [events.delta("x".repeat(200_000))])
+  server.conversations.emit("t", [events.end])
+  for (const live of clients) yield* live.until("turn-end")
+  const total = written.reduce((sum, bytes) => sum + bytes, 0)
+  expect(total).toBeGreaterThan(24 * 8 * 200_000)
+  expect(Math.max(...written)).toBeLessThanOrEqual(MOST_AT_ONCE)
+})
 
 /** The bytes that all sockets together write in each turn of the event loop from now on: those of responses, but for the heads of requests. */
 const writesPerTurn = Effect.gen(function* () {
@@ -141,18 +133,14 @@ const writesPerTurn = Effect.gen(function* () {
   return turns
 })
 
-it.effect("HEAD has the head of watching, and does not watch", () =>
-  Effect.gen(function* () {
-    const { path, server } = yield* withHistory
-    const { headers, status, text } = yield* server.call({ path, method: "HEAD" })
-    expect([status, headers["content-type"], text]).toEqual([200, "text/event-stream", ""])
-  })
-)
+It.effect("HEAD has the head of watching, and does not watch", function* () {
+  const { path, server } = yield* withHistory
+  const { headers, status, text } = yield* server.call({ path, method: "HEAD" })
+  expect([status, headers["content-type"], text]).toEqual([200, "text/event-stream", ""])
+})
 
-it.effect("watching a conversation that does not exist is a problem, not a stream", () =>
-  Effect.gen(function* () {
-    const { server } = yield* withHistory
-    const { headers, status } = yield* server.call({ path: "/v1/conversations/c_none/events" })
-    expect([status, headers["content-type"]]).toEqual([404, "application/problem+json"])
-  })
-)
+It.effect("watching a conversation that does not exist is a problem, not a stream", function* () {
+  const { server } = yield* withHistory
+  const { headers, status } = yield* server.call({ path: "/v1/conversations/c_none/events" })
+  expect([status, headers["content-type"]]).toEqual([404, "application/problem+json"])
+})

@@ -4,12 +4,13 @@ import type { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { type Ids } from "@holdfast/wire"
 import { RpcLines } from "@holdfast/wire/rpc"
-import { Array as Arr, type Cause, Effect, Fiber, Queue, Schema, type Scope, Stream } from "effect"
+import { Array as Arr, type Cause, Effect, Fiber, Queue, Schema, Stream } from "effect"
 import { type ConversationNotFound, Conversations } from "../../src/engine/conversation/Conversations.ts"
 import * as SocketCommands from "../../src/http/socket/SocketCommands.ts"
 import * as Subscriptions from "../../src/http/socket/Subscriptions.ts"
 import * as RpcSession from "../../src/rpc/RpcSession.ts"
 import { type Options, withService } from "../engine/conversation/ConversationSetup.ts"
+import type * as It from "../It.ts"
 
 const isOutput = Schema.is(RpcLines.RpcOutput)
 
@@ -42,79 +43,74 @@ export interface GivenSession {
 }
 
 /** Runs a test against a session. */
-export const withSession = <E>(
-  options: Options & { readonly after?: number },
-  test: (given: GivenSession) => Effect.Effect<void, E, Scope.Scope>
-) =>
-  withService(
-    options,
-    Effect.fnUntraced(function* ({ conversations, provider }) {
-      const conversationId = yield* conversations.create({})
-      const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
-      const written: Array<string> = []
-      const pipe = { isTaken: true }
-      const taken = Effect.repeat(Effect.yieldNow, { until: () => pipe.isTaken })
-      let watches = 0
-      const counted = Conversations.of({
-        ...conversations,
-        watch: (...from) => (watches++, conversations.watch(...from))
-      })
-      const session = yield* RpcSession.run({
-        service: serviceOf(counted, conversationId),
-        after: options.after ?? 0,
-        // One text at a time: what the session has not taken stays in the queue.
-        input: Stream.fromPull(Effect.succeed(Effect.map(Queue.take(input), Arr.of))),
-        write: (lines) =>
-          Effect.andThen(
-            Effect.sync(() => void written.push(lines)),
-            Effect.asVoid(taken)
-          )
-      }).pipe(Effect.forkScoped({ startImmediately: true }))
-
-      const lines = () => written.flatMap((lines) => lines.split("\n").slice(0, -1))
-      const parsed: Array<RpcLines.RpcOutput> = []
-      const outputs = (): ReadonlyArray<RpcLines.RpcOutput> => {
-        for (const line of lines().slice(parsed.length)) {
-          const output: unknown = JSON.parse(line)
-          if (!isOutput(output)) assert.fail(`${line} is no line of the protocol`)
-          parsed.push(output)
-        }
-        return parsed
-      }
-      const responses = () => outputs().filter((output) => output.type === "response")
-      const events = () => outputs().filter((output) => output.type !== "response")
-      const waitFor = (isThere: () => boolean) => Effect.asVoid(Effect.repeat(Effect.yieldNow, { until: isThere }))
-      const sendText = (text: string) => Effect.asVoid(Queue.offer(input, new TextEncoder().encode(text)))
-      let asked = 0
-      yield* test({
-        conversations,
-        conversationId,
-        provider,
-        sendText,
-        ask: (command) =>
-          Effect.gen(function* () {
-            const id = `q${++asked}`
-            yield* sendText(`${JSON.stringify({ id, ...command })}\n`)
-            const found = () => responses().find((response) => response.id === id)
-            yield* waitFor(() => found() !== undefined)
-            const { id: _, ...response } = found() ?? assert.fail(`no response to ${id}`)
-            return response
-          }),
-        until: (type, count = 1) => waitFor(() => events().filter((event) => event.type === type).length >= count),
-        responded: (count) =>
-          Effect.map(
-            waitFor(() => responses().length >= count),
-            responses
-          ),
-        lines,
-        events,
-        close: Effect.andThen(Queue.end(input), Effect.orDie(Fiber.join(session))),
-        unread: () => Queue.sizeUnsafe(input),
-        watches: () => watches,
-        pipe
-      })
+export const withSession = (options: Options & { readonly after?: number }, test: It.Body<[GivenSession]>) =>
+  withService(options, function* ({ conversations, provider }) {
+    const conversationId = yield* conversations.create({})
+    const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+    const written: Array<string> = []
+    const pipe = { isTaken: true }
+    const taken = Effect.repeat(Effect.yieldNow, { until: () => pipe.isTaken })
+    let watches = 0
+    const counted = Conversations.of({
+      ...conversations,
+      watch: (...from) => (watches++, conversations.watch(...from))
     })
-  )
+    const session = yield* RpcSession.run({
+      service: serviceOf(counted, conversationId),
+      after: options.after ?? 0,
+      // One text at a time: what the session has not taken stays in the queue.
+      input: Stream.fromPull(Effect.succeed(Effect.map(Queue.take(input), Arr.of))),
+      write: (lines) =>
+        Effect.andThen(
+          Effect.sync(() => void written.push(lines)),
+          Effect.asVoid(taken)
+        )
+    }).pipe(Effect.forkScoped({ startImmediately: true }))
+
+    const lines = () => written.flatMap((lines) => lines.split("\n").slice(0, -1))
+    const parsed: Array<RpcLines.RpcOutput> = []
+    const outputs = (): ReadonlyArray<RpcLines.RpcOutput> => {
+      for (const line of lines().slice(parsed.length)) {
+        const output: unknown = JSON.parse(line)
+        if (!isOutput(output)) assert.fail(`${line} is no line of the protocol`)
+        parsed.push(output)
+      }
+      return parsed
+    }
+    const responses = () => outputs().filter((output) => output.type === "response")
+    const events = () => outputs().filter((output) => output.type !== "response")
+    const waitFor = (isThere: () => boolean) => Effect.asVoid(Effect.repeat(Effect.yieldNow, { until: isThere }))
+    const sendText = (text: string) => Effect.asVoid(Queue.offer(input, new TextEncoder().encode(text)))
+    let asked = 0
+    const given: GivenSession = {
+      conversations,
+      conversationId,
+      provider,
+      sendText,
+      ask: (command) =>
+        Effect.gen(function* () {
+          const id = `q${++asked}`
+          yield* sendText(`${JSON.stringify({ id, ...command })}\n`)
+          const found = () => responses().find((response) => response.id === id)
+          yield* waitFor(() => found() !== undefined)
+          const { id: _, ...response } = found() ?? assert.fail(`no response to ${id}`)
+          return response
+        }),
+      until: (type, count = 1) => waitFor(() => events().filter((event) => event.type === type).length >= count),
+      responded: (count) =>
+        Effect.map(
+          waitFor(() => responses().length >= count),
+          responses
+        ),
+      lines,
+      events,
+      close: Effect.andThen(Queue.end(input), Effect.orDie(Fiber.join(session))),
+      unread: () => Queue.sizeUnsafe(input),
+      watches: () => watches,
+      pipe
+    }
+    yield* Effect.gen(() => test(given))
+  })
 
 // --- internal
 

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
 import { LoopBudget } from "../../src/engine/pacing/LoopBudget.ts"
 import { Outlet, type Writable } from "../../src/rpc/Outlet.ts"
+import * as It from "../It.ts"
 
 /** A stream whose client reads when the test does. */
 class Client extends EventEmitter implements Writable {
@@ -54,61 +55,56 @@ it("a client that reads gets every write at once", () => {
   expect(client.taken).toEqual(["a", "b", "c end"])
 })
 
-it.effect("a client that does not read gets one write, and the others in their order once it reads", () =>
-  Effect.gen(function* () {
-    const { client, outlet } = given()
-    client.isReading = false
-    const first = yield* Effect.forkChild(outlet.send("a"), { startImmediately: true })
-    expect(outlet.isFree).toBe(false)
-    const writers = yield* Effect.forkChild(
-      Effect.forEach(["b", "c", "d"], (text) => outlet.send(text), { concurrency: 3 })
-    )
-    yield* TestClock.adjust("59 seconds")
-    expect(client.taken).toEqual(["a"])
-    expect(first.pollUnsafe()).toBe(undefined)
-    // It reads what it has, and no more: one of those that wait is written.
-    client.writableNeedDrain = false
-    client.emit("drain")
-    yield* TestClock.adjust("1 second")
-    expect(client.taken).toEqual(["a", "b"])
-    client.read()
-    yield* Fiber.join(first)
-    yield* Fiber.join(writers)
-    expect(client.taken).toEqual(["a", "b", "c", "d"])
-    expect(outlet.isFree).toBe(true)
-    expect(client.listenerCount("drain") + client.listenerCount("close")).toBe(0)
-  })
-)
+It.effect("a client that does not read gets one write, and the others in their order once it reads", function* () {
+  const { client, outlet } = given()
+  client.isReading = false
+  const first = yield* Effect.forkChild(outlet.send("a"), { startImmediately: true })
+  expect(outlet.isFree).toBe(false)
+  const writers = yield* Effect.forkChild(
+    Effect.forEach(["b", "c", "d"], (text) => outlet.send(text), { concurrency: 3 })
+  )
+  yield* TestClock.adjust("59 seconds")
+  expect(client.taken).toEqual(["a"])
+  expect(first.pollUnsafe()).toBe(undefined)
+  // It reads what it has, and no more: one of those that wait is written.
+  client.writableNeedDrain = false
+  client.emit("drain")
+  yield* TestClock.adjust("1 second")
+  expect(client.taken).toEqual(["a", "b"])
+  client.read()
+  yield* Fiber.join(first)
+  yield* Fiber.join(writers)
+  expect(client.taken).toEqual(["a", "b", "c", "d"])
+  expect(outlet.isFree).toBe(true)
+  expect(client.listenerCount("drain") + client.listenerCount("close")).toBe(0)
+})
 
-it.effect("a client that reads nothing for a minute is dropped, and its writers go on", () =>
-  Effect.gen(function* () {
-    const { client, outlet, write } = given()
-    client.isReading = false
-    const writers = yield* Effect.forkChild(
-      Effect.forEach(["a", "b", "c"], (text) => outlet.send(text), { concurrency: 3 })
-    )
-    yield* TestClock.adjust("60 seconds")
-    yield* Fiber.join(writers)
-    expect(client.taken).toEqual(["a"])
-    expect(client.destroyed).toBe(true)
-    expect(write("d")).toBe(undefined)
-  })
-)
+It.effect("a client that reads nothing for a minute is dropped, and its writers go on", function* () {
+  const { client, outlet, write } = given()
+  client.isReading = false
+  const writers = yield* Effect.forkChild(
+    Effect.forEach(["a", "b", "c"], (text) => outlet.send(text), { concurrency: 3 })
+  )
+  yield* TestClock.adjust("60 seconds")
+  yield* Fiber.join(writers)
+  expect(client.taken).toEqual(["a"])
+  expect(client.destroyed).toBe(true)
+  expect(write("d")).toBe(undefined)
+})
 
-it.effect("a write beyond the budget of a turn of the event loop waits for a later one", () =>
-  Effect.gen(function* () {
-    const client = new Client()
-    const outlet = new Outlet(client, { budget: new LoopBudget(4), stalled: Effect.void })
-    expect(outlet.write("1234")).toBe(undefined)
-    const later = outlet.write("5678")
-    expect(client.taken).toEqual(["1234"])
-    yield* later ?? expect.unreachable()
-    expect(client.taken).toEqual(["1234", "5678"])
-  })
-)
+It.effect("a write beyond the budget of a turn of the event loop waits for a later one", function* () {
+  const client = new Client()
+  const outlet = new Outlet(client, { budget: new LoopBudget(4), stalled: Effect.void })
+  expect(outlet.write("1234")).toBe(undefined)
+  const later = outlet.write("5678")
+  expect(client.taken).toEqual(["1234"])
+  yield* later ?? expect.unreachable()
+  expect(client.taken).toEqual(["1234", "5678"])
+})
 
-it.effect("rule P16: a write returns once the stream takes more, and an interrupted one leaves nothing behind", () =>
-  Effect.gen(function* () {
+It.effect(
+  "rule P16: a write returns once the stream takes more, and an interrupted one leaves nothing behind",
+  function* () {
     const pipe = new Client()
     const outlet = new Outlet(pipe)
     yield* outlet.send("one\n")
@@ -123,20 +119,18 @@ it.effect("rule P16: a write returns once the stream takes more, and an interrup
     const left = yield* Effect.forkChild(outlet.send("three\n"), { startImmediately: true })
     yield* Fiber.interrupt(left)
     expect(pipe.listenerCount("drain")).toBe(0)
-  })
+  }
 )
 
-it.effect("rule P16: a reader has a time for the last lines, and does not hold the process longer", () =>
-  Effect.gen(function* () {
-    const pipe = new Client()
-    const flush = new Outlet(pipe).flushed("", Duration.seconds(5))
-    const read = yield* Effect.forkChild(flush, { startImmediately: true })
-    pipe.read()
-    expect(yield* Fiber.join(read)).toBe(true)
-    const unread = yield* Effect.forkChild(flush, { startImmediately: true })
-    yield* TestClock.adjust("4 seconds")
-    expect(unread.pollUnsafe()).toBe(undefined)
-    yield* TestClock.adjust("1 second")
-    expect(yield* Fiber.join(unread)).toBe(false)
-  })
-)
+It.effect("rule P16: a reader has a time for the last lines, and does not hold the process longer", function* () {
+  const pipe = new Client()
+  const flush = new Outlet(pipe).flushed("", Duration.seconds(5))
+  const read = yield* Effect.forkChild(flush, { startImmediately: true })
+  pipe.read()
+  expect(yield* Fiber.join(read)).toBe(true)
+  const unread = yield* Effect.forkChild(flush, { startImmediately: true })
+  yield* TestClock.adjust("4 seconds")
+  expect(unread.pollUnsafe()).toBe(undefined)
+  yield* TestClock.adjust("1 second")
+  expect(yield* Fiber.join(unread)).toBe(false)
+})

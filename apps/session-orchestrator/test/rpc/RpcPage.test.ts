@@ -46,7 +46,7 @@ describe("docs/rpc.md", () => {
         scripts: [emits({ ...overloaded, message: "Overloaded", status: 529, code: "529" }), answer("Still ", "here.")],
         retry: waits(3_600)
       },
-      Effect.fnUntraced(function* ({ conversationId, lines, responded, sendText, until }) {
+      function* ({ conversationId, lines, responded, sendText, until }) {
         yield* TestClock.setTime(Date.UTC(2031, 3, 1, 22))
         for (const [n, line] of sent.entries()) {
           yield* sendText(`${line}\n`)
@@ -57,7 +57,7 @@ describe("docs/rpc.md", () => {
         const turnId = /"turnId":"([^"]+)"/.exec(lines().join())?.[1] ?? ""
         const seen = lines().map((line) => line.replaceAll(conversationId, "c1").replaceAll(turnId, "t1"))
         assert.deepStrictEqual(seen, expected, seen.map((line) => `< ${line}`).join("\n"))
-      })
+      }
     )
   })
 

@@ -11,6 +11,7 @@ import type { ToolServers } from "@holdfast/mcp"
 import { MOST_WAITING } from "../../src/rpc/RpcSession.ts"
 import { appendsAfter, asking, waits } from "../engine/conversation/ConversationSetup.ts"
 import { type GivenSession, withSession } from "./GivenSession.ts"
+import type * as It from "../It.ts"
 
 const { answer, emits, hangs, overloaded, text } = ScriptedProvider
 
@@ -32,15 +33,12 @@ const STEERING = {
 } as const
 
 /** A session whose turn waits for an hour. */
-const waiting = (test: (given: GivenSession) => Effect.Effect<void, unknown, never>) =>
-  withSession(
-    { scripts: [emits(overloaded), answer("At last")], retry: waits(HOUR, HOUR) },
-    Effect.fnUntraced(function* (given) {
-      yield* given.ask({ type: "prompt", prompt: "Hi" })
-      yield* given.until("provider-retry")
-      yield* test(given)
-    })
-  )
+const waiting = (test: It.Body<[GivenSession]>) =>
+  withSession({ scripts: [emits(overloaded), answer("At last")], retry: waits(HOUR, HOUR) }, function* (given) {
+    yield* given.ask({ type: "prompt", prompt: "Hi" })
+    yield* given.until("provider-retry")
+    yield* Effect.gen(() => test(given))
+  })
 
 /** Without a question about this call it does nothing. */
 const answer_tool = { toolCallId: "one", approve: true }
@@ -58,8 +56,9 @@ describe("while a tool call needs approval", () => {
   const tools = { ...offered, names: [], only: () => offered }
 
   it.effect("the state has the question, and answer_tool approves the call, once", () =>
-    withSession({ scripts: [ScriptedProvider.tools(send), answer("Sent.")], tools }, ({ ask, events, until }) =>
-      Effect.gen(function* () {
+    withSession(
+      { scripts: [ScriptedProvider.tools(send), answer("Sent.")], tools },
+      function* ({ ask, events, until }) {
         yield* ask({ type: "prompt", prompt: "Send it." })
         yield* until("provider-retry")
         const { data } = yield* ask({ type: "get_state" })
@@ -78,7 +77,7 @@ describe("while a tool call needs approval", () => {
           events().find(({ type }) => type === "tool-result"),
           { output: "sent", isError: false }
         )
-      })
+      }
     )
   )
 })
@@ -86,123 +85,106 @@ describe("while a tool call needs approval", () => {
 describe("without a turn", () => {
   for (const [type, keys] of Object.entries({ abort: {}, ...STEERING, answer_tool })) {
     it.effect(`rule P16: ${type} is answered, and changes nothing`, () =>
-      withSession({ scripts: [] }, ({ ask, events }) =>
-        Effect.gen(function* () {
-          assert.deepStrictEqual(yield* ask({ type, ...keys }), success(type, { applied: false }))
-          assert.deepStrictEqual(events(), [])
-        })
-      )
+      withSession({ scripts: [] }, function* ({ ask, events }) {
+        assert.deepStrictEqual(yield* ask({ type, ...keys }), success(type, { applied: false }))
+        assert.deepStrictEqual(events(), [])
+      })
     )
   }
 
   it.effect("rule P16: the state follows the switch of automatic retries, and the model", () =>
-    withSession({ scripts: [] }, ({ ask, conversationId }) =>
-      Effect.gen(function* () {
-        const state = (autoRetryEnabled: boolean, model = "test/m") =>
-          success("get_state", {
-            conversationId,
-            status: "idle",
-            autoRetryEnabled,
-            isRetrying: false,
-            queued: [],
-            model,
-            lastEventId: 0
-          })
-        assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(true))
-        assert.deepStrictEqual(yield* ask({ type: "set_auto_retry", enabled: false }), success("set_auto_retry"))
-        assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(false))
-        assert.deepStrictEqual(yield* ask({ type: "set_model", model: "test/n" }), success("set_model"))
-        assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(false, "test/n"))
-        const refused = yield* ask({ type: "set_model", model: "nowhere/m" })
-        assert.deepInclude(refused, { success: false, code: "invalid-request" })
-      })
-    )
+    withSession({ scripts: [] }, function* ({ ask, conversationId }) {
+      const state = (autoRetryEnabled: boolean, model = "test/m") =>
+        success("get_state", {
+          conversationId,
+          status: "idle",
+          autoRetryEnabled,
+          isRetrying: false,
+          queued: [],
+          model,
+          lastEventId: 0
+        })
+      assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(true))
+      assert.deepStrictEqual(yield* ask({ type: "set_auto_retry", enabled: false }), success("set_auto_retry"))
+      assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(false))
+      assert.deepStrictEqual(yield* ask({ type: "set_model", model: "test/n" }), success("set_model"))
+      assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(false, "test/n"))
+      const refused = yield* ask({ type: "set_model", model: "nowhere/m" })
+      assert.deepInclude(refused, { success: false, code: "invalid-request" })
+    })
   )
 })
 
 describe("while a turn streams", () => {
   /** A session whose turn has shown a text and hangs. */
-  const streaming = (test: (given: GivenSession) => Effect.Effect<void, unknown, never>) =>
+  const streaming = (test: It.Body<[GivenSession]>) =>
     Effect.suspend(() => {
       const reached = Deferred.makeUnsafe<void>()
-      return withSession(
-        { scripts: [hangs(reached, text("Once"))] },
-        Effect.fnUntraced(function* (given) {
-          yield* given.ask({ type: "prompt", prompt: "Hi" })
-          yield* given.until("text-delta")
-          yield* test(given)
-        })
-      )
+      return withSession({ scripts: [hangs(reached, text("Once"))] }, function* (given) {
+        yield* given.ask({ type: "prompt", prompt: "Hi" })
+        yield* given.until("text-delta")
+        yield* Effect.gen(() => test(given))
+      })
     })
 
   for (const [type, keys] of Object.entries(STEERING)) {
     it.effect(`rule P16: ${type} is answered at once, and changes nothing`, () =>
-      streaming(({ ask, events }) =>
-        Effect.gen(function* () {
-          const before = events().length
-          assert.deepStrictEqual(yield* ask({ type, ...keys }), success(type, { applied: false }))
-          assert.lengthOf(events(), before)
-        })
-      )
+      streaming(function* ({ ask, events }) {
+        const before = events().length
+        assert.deepStrictEqual(yield* ask({ type, ...keys }), success(type, { applied: false }))
+        assert.lengthOf(events(), before)
+      })
     )
   }
 
   it.effect("rule P16: the state, a further prompt and the switch are answered at once, by their ids", () =>
-    streaming(({ ask }) =>
-      Effect.gen(function* () {
-        const { data } = yield* ask({ type: "prompt", prompt: "And then?" })
-        assert.deepStrictEqual(yield* ask({ type: "set_auto_retry", enabled: false }), success("set_auto_retry"))
-        const state = yield* ask({ type: "get_state" })
-        const queued = data !== undefined && "turnId" in data ? [data.turnId] : []
-        assert.lengthOf(queued, 1)
-        assert.deepInclude(state.data, { status: "running", queued, autoRetryEnabled: false })
-      })
-    )
+    streaming(function* ({ ask }) {
+      const { data } = yield* ask({ type: "prompt", prompt: "And then?" })
+      assert.deepStrictEqual(yield* ask({ type: "set_auto_retry", enabled: false }), success("set_auto_retry"))
+      const state = yield* ask({ type: "get_state" })
+      const queued = data !== undefined && "turnId" in data ? [data.turnId] : []
+      assert.lengthOf(queued, 1)
+      assert.deepInclude(state.data, { status: "running", queued, autoRetryEnabled: false })
+    })
   )
 
   it.effect("rule P16: abort ends the turn; a retry after it runs again", () =>
-    streaming(({ ask, events, until }) =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* ask({ type: "abort" }), success("abort", { applied: true }))
-        yield* until("turn-end")
-        assert.deepInclude(events().at(-1), { type: "turn-end", status: "aborted" })
-        assert.isTrue((yield* ask({ type: "retry" })).success)
-        yield* until("turn-start", 2)
-      })
-    )
+    streaming(function* ({ ask, events, until }) {
+      assert.deepStrictEqual(yield* ask({ type: "abort" }), success("abort", { applied: true }))
+      yield* until("turn-end")
+      assert.deepInclude(events().at(-1), { type: "turn-end", status: "aborted" })
+      assert.isTrue((yield* ask({ type: "retry" })).success)
+      yield* until("turn-start", 2)
+    })
   )
 })
 
 describe("while a turn waits", () => {
   it.effect("rule P16: the state has the wait, and every event was written unchanged", () =>
-    waiting(({ ask, conversations, conversationId, events, lines }) =>
-      Effect.gen(function* () {
-        const { data } = yield* ask({ type: "get_state" })
-        const wait = events().find(({ type }) => type === "provider-retry")
-        assert.deepInclude(wait, { attempt: 0, delayMs: HOUR * 1_000, message: overloaded.message })
-        assert.deepInclude(data, { status: "retrying", isRetrying: true, attempt: 0, retryAt: HOUR * 1_000 })
-        assert.deepStrictEqual(data, {
-          ...(yield* conversations.state(conversationId)),
-          lastEventId: events().filter(({ type }) => type === "turn-start" || type === "message").length
-        })
-        assert.isTrue(lines().every((line) => line.startsWith("{") && line.endsWith("}")))
+    waiting(function* ({ ask, conversations, conversationId, events, lines }) {
+      const { data } = yield* ask({ type: "get_state" })
+      const wait = events().find(({ type }) => type === "provider-retry")
+      assert.deepInclude(wait, { attempt: 0, delayMs: HOUR * 1_000, message: overloaded.message })
+      assert.deepInclude(data, { status: "retrying", isRetrying: true, attempt: 0, retryAt: HOUR * 1_000 })
+      assert.deepStrictEqual(data, {
+        ...(yield* conversations.state(conversationId)),
+        lastEventId: events().filter(({ type }) => type === "turn-start" || type === "message").length
       })
-    )
+      assert.isTrue(lines().every((line) => line.startsWith("{") && line.endsWith("}")))
+    })
   )
 
   for (const type of ["retry_now", "switch_target"] as const) {
     it.effect(`rule P16: ${type} makes the next attempt`, () =>
-      waiting(({ ask, events, until }) =>
-        Effect.gen(function* () {
-          assert.deepStrictEqual(yield* ask({ type, ...STEERING[type] }), success(type, { applied: true }))
-          yield* until("turn-end")
-          assert.deepInclude(events().at(-1), { status: "completed" })
-          assert.strictEqual(
-            events().some((event) => event.type === "model-change" && event.to === "test/other"),
-            type === "switch_target"
-          )
-        })
-      )
+      waiting(function* ({ ask, events, until }) {
+        assert.deepStrictEqual(yield* ask({ type, ...STEERING[type] }), success(type, { applied: true }))
+        yield* until("turn-end")
+        assert.deepInclude(events().at(-1), { status: "completed" })
+        assert.strictEqual(
+          events().some((event) => event.type === "model-change" && event.to === "test/other"),
+          type === "switch_target"
+        )
+      })
     )
   }
 
@@ -218,28 +200,27 @@ describe("while a turn waits", () => {
             records.some(({ name }) => Records.positionOf(name)?.kind === "Wake") ? Deferred.await(door) : Effect.void
           )
         },
-        ({ ask, responded, sendText, until }) =>
-          Effect.gen(function* () {
-            yield* ask({ type: "prompt", prompt: "Hi" })
-            yield* until("provider-retry")
-            yield* sendText(
-              '{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n' +
-                '{"id":"state","type":"get_state"}\nnonsense\n{"id":"on","type":"set_auto_retry","enabled":true}\n'
-            )
-            yield* Deferred.succeed(door, undefined)
-            const last = (yield* responded(6)).slice(1)
-            assert.deepStrictEqual(
-              last.map(({ id, success }) => [id, success]),
-              [
-                ["now", true],
-                ["then", true],
-                ["state", true],
-                [undefined, false],
-                ["on", true]
-              ]
-            )
-            assert.deepInclude(last[2]?.data, { autoRetryEnabled: false })
-          })
+        function* ({ ask, responded, sendText, until }) {
+          yield* ask({ type: "prompt", prompt: "Hi" })
+          yield* until("provider-retry")
+          yield* sendText(
+            '{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n' +
+              '{"id":"state","type":"get_state"}\nnonsense\n{"id":"on","type":"set_auto_retry","enabled":true}\n'
+          )
+          yield* Deferred.succeed(door, undefined)
+          const last = (yield* responded(6)).slice(1)
+          assert.deepStrictEqual(
+            last.map(({ id, success }) => [id, success]),
+            [
+              ["now", true],
+              ["then", true],
+              ["state", true],
+              [undefined, false],
+              ["on", true]
+            ]
+          )
+          assert.deepInclude(last[2]?.data, { autoRetryEnabled: false })
+        }
       )
     }
   )
@@ -247,104 +228,95 @@ describe("while a turn waits", () => {
 
 describe("lines", () => {
   it.effect("rule P16: garbage is answered without an id, and harms nothing", () =>
-    withSession({ scripts: [answer("Hi")] }, ({ ask, responded, sendText }) =>
-      Effect.gen(function* () {
-        yield* sendText('nonsense\n\r\n  \n[]\n{"id":"x","type":"get_')
-        yield* sendText('state"}\r\n')
-        yield* sendText(`${"a".repeat(3 * 1024 * 1024)}\n`)
-        const responses = yield* responded(4)
-        assert.deepStrictEqual(
-          responses.map(({ id, success }) => [id, success]),
-          [
-            [undefined, false],
-            [undefined, false],
-            ["x", true],
-            [undefined, false]
-          ]
-        )
-        assert.strictEqual(responses[3]?.error, "The line is longer than 1048576 bytes, and was not read.")
-        assert.isTrue((yield* ask({ type: "prompt", prompt: "Hi" })).success)
-      })
-    )
+    withSession({ scripts: [answer("Hi")] }, function* ({ ask, responded, sendText }) {
+      yield* sendText('nonsense\n\r\n  \n[]\n{"id":"x","type":"get_')
+      yield* sendText('state"}\r\n')
+      yield* sendText(`${"a".repeat(3 * 1024 * 1024)}\n`)
+      const responses = yield* responded(4)
+      assert.deepStrictEqual(
+        responses.map(({ id, success }) => [id, success]),
+        [
+          [undefined, false],
+          [undefined, false],
+          ["x", true],
+          [undefined, false]
+        ]
+      )
+      assert.strictEqual(responses[3]?.error, "The line is longer than 1048576 bytes, and was not read.")
+      assert.isTrue((yield* ask({ type: "prompt", prompt: "Hi" })).success)
+    })
   )
 
   it.effect(
     "rule P16: commands take effect in the order of their lines, and the last ones are answered after the end",
     () =>
-      withSession({ scripts: [emits(overloaded)], retry: waits(HOUR) }, ({ close, lines, sendText }) =>
-        Effect.gen(function* () {
-          yield* sendText('{"id":1,"type":"prompt","prompt":"Hi"}\n{"id":2,"type":"abort"}\n{"id":3,"type":"retry"}')
-          yield* close
-          const responses = lines().flatMap((line) => (line.includes('"response"') ? [JSON.parse(line)] : []))
-          assert.deepStrictEqual(
-            responses.map(({ id, success }) => [id, success]),
-            [
-              [1, true],
-              [2, true],
-              [3, true]
-            ]
-          )
-        })
-      )
+      withSession({ scripts: [emits(overloaded)], retry: waits(HOUR) }, function* ({ close, lines, sendText }) {
+        yield* sendText('{"id":1,"type":"prompt","prompt":"Hi"}\n{"id":2,"type":"abort"}\n{"id":3,"type":"retry"}')
+        yield* close
+        const responses = lines().flatMap((line) => (line.includes('"response"') ? [JSON.parse(line)] : []))
+        assert.deepStrictEqual(
+          responses.map(({ id, success }) => [id, success]),
+          [
+            [1, true],
+            [2, true],
+            [3, true]
+          ]
+        )
+      })
   )
 
   it.effect("rule P16: a session whose output is not taken ends five seconds after its input", () =>
-    withSession({ scripts: [] }, ({ ask, close, pipe, sendText }) =>
-      Effect.gen(function* () {
-        yield* ask({ type: "get_state" })
-        pipe.isTaken = false
-        yield* sendText('{"type":"get_state"}\nnonsense\n{"type":"get_state"}\n{"type":"abort"}\n{"type":"abort"}\n')
-        const end = yield* asking(close)
-        yield* TestClock.adjust("4 seconds")
-        assert.isUndefined(end.pollUnsafe())
-        yield* TestClock.adjust("1 second")
-        yield* Fiber.join(end)
-      })
-    )
+    withSession({ scripts: [] }, function* ({ ask, close, pipe, sendText }) {
+      yield* ask({ type: "get_state" })
+      pipe.isTaken = false
+      yield* sendText('{"type":"get_state"}\nnonsense\n{"type":"get_state"}\n{"type":"abort"}\n{"type":"abort"}\n')
+      const end = yield* asking(close)
+      yield* TestClock.adjust("4 seconds")
+      assert.isUndefined(end.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(end)
+    })
   )
 
   it.effect("rule P16: while the output is not taken, few commands are read, and none is lost", () =>
-    withSession({ scripts: [] }, ({ ask, conversations, conversationId, pipe, responded, sendText, unread }) =>
-      Effect.gen(function* () {
-        yield* ask({ type: "get_state" })
-        pipe.isTaken = false
-        const many = 4 * MOST_WAITING
-        for (let n = 0; n < many; n++) yield* sendText(`{"id":${n},"type":"set_auto_retry","enabled":${n % 2 === 0}}\n`)
-        // The first has taken effect: its answer is what is not taken.
-        yield* Effect.repeat(Effect.yieldNow, { times: 600 })
-        assert.isTrue((yield* conversations.state(conversationId)).autoRetryEnabled)
-        // Those in the queue, and those that its reader has taken together.
-        assert.isAtLeast(unread(), many - 2 * MOST_WAITING - 3)
-        pipe.isTaken = true
-        const responses = yield* responded(many + 1)
-        assert.deepStrictEqual(
-          responses.slice(1).map(({ id }) => id),
-          Array.from({ length: many }, (_, n) => n)
-        )
-      })
-    )
+    withSession({ scripts: [] }, function* ({ ask, conversations, conversationId, pipe, responded, sendText, unread }) {
+      yield* ask({ type: "get_state" })
+      pipe.isTaken = false
+      const many = 4 * MOST_WAITING
+      for (let n = 0; n < many; n++) yield* sendText(`{"id":${n},"type":"set_auto_retry","enabled":${n % 2 === 0}}\n`)
+      // The first has taken effect: its answer is what is not taken.
+      yield* Effect.repeat(Effect.yieldNow, { times: 600 })
+      assert.isTrue((yield* conversations.state(conversationId)).autoRetryEnabled)
+      // Those in the queue, and those that its reader has taken together.
+      assert.isAtLeast(unread(), many - 2 * MOST_WAITING - 3)
+      pipe.isTaken = true
+      const responses = yield* responded(many + 1)
+      assert.deepStrictEqual(
+        responses.slice(1).map(({ id }) => id),
+        Array.from({ length: many }, (_, n) => n)
+      )
+    })
   )
 
   it.effect("rule X3: a session that reads too slowly for the hub gets every persisted event, once", () => {
     const long = "a".repeat(Backlog.MAX_BEHIND / 8)
     return withSession(
       { scripts: [emits(overloaded), answer(...Array.from({ length: 12 }, () => long))], retry: waits(1) },
-      ({ ask, conversations, conversationId, events, pipe, until, watches }) =>
-        Effect.gen(function* () {
-          const { data } = yield* ask({ type: "prompt", prompt: "Hi" })
-          yield* until("provider-retry")
-          pipe.isTaken = false
-          yield* TestClock.adjust("1 second")
-          if (data !== undefined && "turnId" in data) yield* conversations.result(data.turnId, conversationId)
-          pipe.isTaken = true
-          yield* until("turn-end")
-          assert.isAbove(watches(), 1)
-          const persisted = events().filter(TurnEvent.isPersisted)
-          assert.deepStrictEqual(
-            persisted.map(({ type }) => type),
-            ["turn-start", "message", "retry-end", "usage", "message", "turn-end"]
-          )
-        })
+      function* ({ ask, conversations, conversationId, events, pipe, until, watches }) {
+        const { data } = yield* ask({ type: "prompt", prompt: "Hi" })
+        yield* until("provider-retry")
+        pipe.isTaken = false
+        yield* TestClock.adjust("1 second")
+        if (data !== undefined && "turnId" in data) yield* conversations.result(data.turnId, conversationId)
+        pipe.isTaken = true
+        yield* until("turn-end")
+        assert.isAbove(watches(), 1)
+        const persisted = events().filter(TurnEvent.isPersisted)
+        assert.deepStrictEqual(
+          persisted.map(({ type }) => type),
+          ["turn-start", "message", "retry-end", "usage", "message", "turn-end"]
+        )
+      }
     )
   })
 })

@@ -19,28 +19,26 @@ const setup = Effect.fnUntraced(function* (frames: number) {
     return response
   })
   /** Waits for the call with this number, and until its content has left. */
-  const reached = (number: number) =>
-    Effect.gen(function* () {
-      yield* Process.eventually(
-        `call ${number}`,
-        Effect.sync(() => calls.length),
-        (count) => count > number
-      )
-      const call = calls[number] ?? assert.fail("there is no such call")
-      yield* call.gate.reached
-      return call
-    })
+  const reached = Effect.fnUntraced(function* (number: number) {
+    yield* Process.eventually(
+      `call ${number}`,
+      Effect.sync(() => calls.length),
+      (count) => count > number
+    )
+    const call = calls[number] ?? assert.fail("there is no such call")
+    yield* call.gate.reached
+    return call
+  })
   return { ...setup, calls, reached }
 })
 
 /** Posts a turn whose id is its prompt, and disconnects. */
-const post = (service: ProcessSetup.Running, prompt: string) =>
-  Effect.gen(function* () {
-    const id = yield* service.create()
-    const { until } = yield* service.open(ProcessSetup.request(id, prompt))
-    yield* until("turn-start")
-    return id
-  })
+const post = Effect.fnUntraced(function* (service: ProcessSetup.Running, prompt: string) {
+  const id = yield* service.create()
+  const { until } = yield* service.open(ProcessSetup.request(id, prompt))
+  yield* until("turn-start")
+  return id
+})
 
 const test = SideBySide.atOnce(2)
 

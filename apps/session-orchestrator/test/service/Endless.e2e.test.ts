@@ -1,5 +1,5 @@
 /** Runs the service with little memory against a provider that answers without end. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
@@ -8,6 +8,7 @@ import { text as read } from "node:stream/consumers"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
+import * as It from "../It.ts"
 
 /** MiB. Without limits a response fills it within seconds. */
 const HEAP = "--max-old-space-size=512"
@@ -59,43 +60,43 @@ const provider = Effect.acquireRelease(
 )
 
 describe("a process with little memory", () => {
-  it.live(
+  It.live(
     "rule C11: survives endless answers and tool calls, and seals their turns as failed after one call each",
-    () =>
-      Effect.gen(function* () {
-        const { calls, url } = yield* provider
-        const directory = yield* Process.directory
-        const service = yield* Process.start({
-          directory,
-          config: ProcessSetup.configOf({ url }),
-          env: { NODE_OPTIONS: HEAP }
-        })
-        const prompts = ["endless-text", "endless-call", "endless-lines"]
-        const ends = yield* Effect.forEach(
-          prompts,
-          (prompt) =>
-            Effect.flatMap(service.create(), (id) =>
-              Effect.map(
-                service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt } }),
-                ({ text }): { readonly status: string; readonly error?: object } => JSON.parse(text)
-              )
-            ),
-          { concurrency: "unbounded" }
-        )
-        for (const end of ends) {
-          assert.strictEqual(end.status, "failed")
-          assert.deepInclude(end.error, { reason: "invalid-response", retryable: false })
-        }
-        assert.deepStrictEqual(calls.toSorted(), prompts.toSorted())
-        assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-        const events = yield* Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, "hello"))
-        assert.strictEqual(Service.shown(events), "Hello")
-        assert.isNull(service.child.exitCode)
+    function* () {
+      const { calls, url } = yield* provider
+      const directory = yield* Process.directory
+      const service = yield* Process.start({
+        directory,
+        config: ProcessSetup.configOf({ url }),
+        env: { NODE_OPTIONS: HEAP }
       })
+      const prompts = ["endless-text", "endless-call", "endless-lines"]
+      const ends = yield* Effect.forEach(
+        prompts,
+        (prompt) =>
+          Effect.flatMap(service.create(), (id) =>
+            Effect.map(
+              service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt } }),
+              ({ text }): { readonly status: string; readonly error?: object } => JSON.parse(text)
+            )
+          ),
+        { concurrency: "unbounded" }
+      )
+      for (const end of ends) {
+        assert.strictEqual(end.status, "failed")
+        assert.deepInclude(end.error, { reason: "invalid-response", retryable: false })
+      }
+      assert.deepStrictEqual(calls.toSorted(), prompts.toSorted())
+      assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
+      const events = yield* Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, "hello"))
+      assert.strictEqual(Service.shown(events), "Hello")
+      assert.isNull(service.child.exitCode)
+    }
   )
 
-  it.live("rule C11, A10: answers a call with arguments of 5,000 levels as malformed, and the turn continues", () =>
-    Effect.gen(function* () {
+  It.live(
+    "rule C11, A10: answers a call with arguments of 5,000 levels as malformed, and the turn continues",
+    function* () {
       const { calls, url } = yield* provider
       const directory = yield* Process.directory
       const service = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
@@ -109,6 +110,6 @@ describe("a process with little memory", () => {
       const history = yield* again.history(id)
       assert.strictEqual(history.at(-1), "assistant: It was nested too deeply.")
       assert.strictEqual(calls.length, 2)
-    })
+    }
   )
 })

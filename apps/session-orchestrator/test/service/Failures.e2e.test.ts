@@ -153,14 +153,13 @@ describe.concurrent("the level of the log", () => {
     Effect.gen(function* () {
       const { config, directory, provider } = yield* ProcessSetup.setup()
       provider.fallback(refused)
-      const levels = (flags: ReadonlyArray<string>) =>
-        Effect.gen(function* () {
-          const service = yield* Process.start({ directory, config, env: { HOLDFAST_LOG_LEVEL: "warn" }, flags })
-          const id = yield* service.create()
-          yield* ProcessSetup.turn(service, id, id)
-          const { stderr } = yield* service.end("SIGTERM")
-          return linesOf(stderr).map(({ level }) => level)
-        })
+      const levels = Effect.fnUntraced(function* (flags: ReadonlyArray<string>) {
+        const service = yield* Process.start({ directory, config, env: { HOLDFAST_LOG_LEVEL: "warn" }, flags })
+        const id = yield* service.create()
+        yield* ProcessSetup.turn(service, id, id)
+        const { stderr } = yield* service.end("SIGTERM")
+        return linesOf(stderr).map(({ level }) => level)
+      })
       assert.deepStrictEqual(yield* levels([]), ["WARN"])
       assert.deepStrictEqual(yield* levels(["--log-level", "error"]), [])
       assert.includeMembers([...(yield* levels(["--log-level", "info"]))], ["INFO", "WARN"])

@@ -1,9 +1,10 @@
 /** Tests the report on endpoints and configuration of the whole service, over HTTP and on the command line. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { EffectiveConfiguration, Health } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import * as CommandLine from "../cli/CommandLine.ts"
 import * as Service from "./Service.ts"
+import * as It from "../It.ts"
 
 const OVERLOADED = { status: 529, body: JSON.stringify({ error: { message: "Overloaded" } }) }
 
@@ -13,55 +14,52 @@ const decodeConfiguration = Schema.decodeUnknownSync(
 )
 
 describe("health", () => {
-  it.live(
+  It.live(
     "the report shows an endpoint that fails, its gate, and the call that failed: one refusal does not shut the gate (X5)",
-    () =>
-      Effect.gen(function* () {
-        const service = yield* Service.start({ retry: Service.LONG, credentials: ["SECOND_KEY"] })
-        service.provider.respond(OVERLOADED)
-        const read = Effect.map(service.call({ path: "/v1/health" }), ({ text }) => decodeHealth(text))
-        const before = yield* read
-        assert.deepStrictEqual(
-          before.endpoints.map(({ credential, state, target }) => [target, credential, state]),
-          [
-            ["scripted/m", "SCRIPTED_API_KEY", "idle"],
-            ["scripted/m", "SECOND_KEY", "idle"]
-          ]
-        )
-        const id = yield* service.create()
-        const turn = yield* service.open({
-          path: `/v1/conversations/${id}/turns`,
-          headers: { accept: "application/x-ndjson" },
-          body: { prompt: "Hello" }
-        })
-        yield* turn.until("provider-retry")
-        const { endpoints } = yield* read
-        assert.deepInclude(endpoints[0], { target: "scripted/m", credential: "SCRIPTED_API_KEY", state: "failing" })
-        assert.deepInclude(endpoints[0]?.gate, { phase: "open", waiting: 1, held: 0 })
-        assert.deepInclude(endpoints[0]?.lastHour, { calls: 1, failed: 1 })
-        assert.deepInclude(endpoints[0]?.lastFailure, { reason: "overloaded", code: "529", message: "Overloaded" })
-        assert.deepInclude(endpoints[1], { state: "idle" })
-        const { code, stdout } = yield* CommandLine.run(["health", "--url", `http://127.0.0.1:${service.port}`])
-        assert.strictEqual(code, 0)
-        assert.match(
-          stdout,
-          /^FAILING {5}scripted\/m, SCRIPTED_API_KEY\n {2}gate {4}open\. Every turn may call\. 1 turn waits for a time of its own/
-        )
-        assert.match(stdout, /\nIDLE {8}scripted\/m, SECOND_KEY\n/)
+    function* () {
+      const service = yield* Service.start({ retry: Service.LONG, credentials: ["SECOND_KEY"] })
+      service.provider.respond(OVERLOADED)
+      const read = Effect.map(service.call({ path: "/v1/health" }), ({ text }) => decodeHealth(text))
+      const before = yield* read
+      assert.deepStrictEqual(
+        before.endpoints.map(({ credential, state, target }) => [target, credential, state]),
+        [
+          ["scripted/m", "SCRIPTED_API_KEY", "idle"],
+          ["scripted/m", "SECOND_KEY", "idle"]
+        ]
+      )
+      const id = yield* service.create()
+      const turn = yield* service.open({
+        path: `/v1/conversations/${id}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: "Hello" }
       })
+      yield* turn.until("provider-retry")
+      const { endpoints } = yield* read
+      assert.deepInclude(endpoints[0], { target: "scripted/m", credential: "SCRIPTED_API_KEY", state: "failing" })
+      assert.deepInclude(endpoints[0]?.gate, { phase: "open", waiting: 1, held: 0 })
+      assert.deepInclude(endpoints[0]?.lastHour, { calls: 1, failed: 1 })
+      assert.deepInclude(endpoints[0]?.lastFailure, { reason: "overloaded", code: "529", message: "Overloaded" })
+      assert.deepInclude(endpoints[1], { state: "idle" })
+      const { code, stdout } = yield* CommandLine.run(["health", "--url", `http://127.0.0.1:${service.port}`])
+      assert.strictEqual(code, 0)
+      assert.match(
+        stdout,
+        /^FAILING {5}scripted\/m, SCRIPTED_API_KEY\n {2}gate {4}open\. Every turn may call\. 1 turn waits for a time of its own/
+      )
+      assert.match(stdout, /\nIDLE {8}scripted\/m, SECOND_KEY\n/)
+    }
   )
 
-  it.live("the configuration has each key with its source, and no key of a provider", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start()
-      const { text } = yield* service.call({ path: "/v1/configuration" })
-      assert.deepInclude(decodeConfiguration(text).entries, {
-        key: "retry.budget",
-        value: "8 h",
-        source: { from: "profile", name: "overnight" }
-      })
-      assert.include(text, "SCRIPTED_API_KEY=[redacted]")
-      assert.notInclude(text, "sk-test-")
+  It.live("the configuration has each key with its source, and no key of a provider", function* () {
+    const service = yield* Service.start()
+    const { text } = yield* service.call({ path: "/v1/configuration" })
+    assert.deepInclude(decodeConfiguration(text).entries, {
+      key: "retry.budget",
+      value: "8 h",
+      source: { from: "profile", name: "overnight" }
     })
-  )
+    assert.include(text, "SCRIPTED_API_KEY=[redacted]")
+    assert.notInclude(text, "sk-test-")
+  })
 })

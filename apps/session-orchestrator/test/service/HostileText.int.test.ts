@@ -1,7 +1,8 @@
 /** Tests hostile text: the refusal names the place and stays short. */
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Service from "./Service.ts"
+import * as It from "../It.ts"
 
 /** Room for a sentence or two, a list of valid values, and a quotation of some words. */
 const LONGEST_PROBLEM = 4_000
@@ -16,47 +17,43 @@ const refused = (service: Effect.Success<ReturnType<typeof Service.start>>, path
     return JSON.parse(text)
   })
 
-it.live("a problem quotes the beginning of a client's text, and no more", () =>
-  Effect.gen(function* () {
-    const service = yield* Service.start()
-    const id = yield* service.create()
-    const bodies: ReadonlyArray<readonly [path: string, body: object]> = [
-      ["/v1/conversations", { model: LONG }],
-      ["/v1/conversations", { model: `scripted-${LONG}/m` }],
-      ["/v1/conversations", { model: `${LONG}/${LONG}` }],
-      ["/v1/conversations", { [LONG]: 1 }],
-      ["/v1/conversations", { retry: { [LONG.slice(0, 60_000)]: 1 } }],
-      ["/v1/conversations", { retry: { profile: LONG.slice(0, 60_000) } }],
-      ["/v1/conversations", { retry: { budget: LONG.slice(0, 60_000) } }],
-      ["/v1/conversations", { retry: { routing: { type: "round-robin", targets: [LONG.slice(0, 60_000)] } } }],
-      ["/v1/conversations", { retry: { finalReport: { schema: { type: LONG.slice(0, 60_000) } } } }],
-      ["/v1/conversations", { retry: { finalReport: { schema: { $ref: LONG.slice(0, 60_000) } } } }],
-      ["/v1/conversations", { retry: { finalReport: { schema: { pattern: `(${LONG.slice(0, 60_000)}` } } } }],
-      [`/v1/conversations/${id}/turns`, { prompt: "Hi", turnId: LONG }],
-      [`/v1/conversations/${id}/turns`, { prompt: "Hi", [LONG]: 1 }],
-      [`/v1/conversations/${id}/retry-now`, { commandId: LONG }],
-      [`/v1/conversations/${id}/switch-target`, { model: `scripted-${LONG}/m` }]
-    ]
-    for (const [path, body] of bodies) yield* refused(service, path, body)
-    const { detail } = yield* refused(service, "/v1/conversations", { model: `other/${LONG}` })
-    assert.include(detail, `"other/${"m".repeat(54)}" and 99946 characters more`)
-  }).pipe(Effect.scoped)
-)
+It.live("a problem quotes the beginning of a client's text, and no more", function* () {
+  const service = yield* Service.start()
+  const id = yield* service.create()
+  const bodies: ReadonlyArray<readonly [path: string, body: object]> = [
+    ["/v1/conversations", { model: LONG }],
+    ["/v1/conversations", { model: `scripted-${LONG}/m` }],
+    ["/v1/conversations", { model: `${LONG}/${LONG}` }],
+    ["/v1/conversations", { [LONG]: 1 }],
+    ["/v1/conversations", { retry: { [LONG.slice(0, 60_000)]: 1 } }],
+    ["/v1/conversations", { retry: { profile: LONG.slice(0, 60_000) } }],
+    ["/v1/conversations", { retry: { budget: LONG.slice(0, 60_000) } }],
+    ["/v1/conversations", { retry: { routing: { type: "round-robin", targets: [LONG.slice(0, 60_000)] } } }],
+    ["/v1/conversations", { retry: { finalReport: { schema: { type: LONG.slice(0, 60_000) } } } }],
+    ["/v1/conversations", { retry: { finalReport: { schema: { $ref: LONG.slice(0, 60_000) } } } }],
+    ["/v1/conversations", { retry: { finalReport: { schema: { pattern: `(${LONG.slice(0, 60_000)}` } } } }],
+    [`/v1/conversations/${id}/turns`, { prompt: "Hi", turnId: LONG }],
+    [`/v1/conversations/${id}/turns`, { prompt: "Hi", [LONG]: 1 }],
+    [`/v1/conversations/${id}/retry-now`, { commandId: LONG }],
+    [`/v1/conversations/${id}/switch-target`, { model: `scripted-${LONG}/m` }]
+  ]
+  for (const [path, body] of bodies) yield* refused(service, path, body)
+  const { detail } = yield* refused(service, "/v1/conversations", { model: `other/${LONG}` })
+  assert.include(detail, `"other/${"m".repeat(54)}" and 99946 characters more`)
+})
 
-it.live("a path that cannot be decoded is a bad request that names the faulty part", () =>
-  Effect.gen(function* () {
-    const service = yield* Service.start()
-    for (const [path, part] of [
-      ["/v1/conversations/%zz", "%zz"],
-      ["/v1/conversations/a%", "a%"],
-      ["/v1/conversations/%ff/messages", "%ff"],
-      ["/v1/conversations/c/turns/%zz/explain", "%zz"]
-    ] as const) {
-      const { status, text } = yield* service.call({ path })
-      assert.strictEqual(status, 400, text)
-      assert.include(JSON.parse(text).detail, JSON.stringify(part))
-    }
-    const { status } = yield* service.call({ path: "/v1/conversations/%41" })
-    assert.strictEqual(status, 404)
-  }).pipe(Effect.scoped)
-)
+It.live("a path that cannot be decoded is a bad request that names the faulty part", function* () {
+  const service = yield* Service.start()
+  for (const [path, part] of [
+    ["/v1/conversations/%zz", "%zz"],
+    ["/v1/conversations/a%", "a%"],
+    ["/v1/conversations/%ff/messages", "%ff"],
+    ["/v1/conversations/c/turns/%zz/explain", "%zz"]
+  ] as const) {
+    const { status, text } = yield* service.call({ path })
+    assert.strictEqual(status, 400, text)
+    assert.include(JSON.parse(text).detail, JSON.stringify(part))
+  }
+  const { status } = yield* service.call({ path: "/v1/conversations/%41" })
+  assert.strictEqual(status, 404)
+})

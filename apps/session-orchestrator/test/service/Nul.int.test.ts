@@ -1,12 +1,13 @@
 /** Tests U+0000 in a model's output: a PostgreSQL column cannot contain it. */
 import { TemporaryFile } from "@holdfast/journal/testing"
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { afterAll, beforeAll, describe, expect } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Exit, Scope } from "effect"
 import { freePort } from "../FreePort.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Service from "./Service.ts"
 import { toolCalls } from "./ToolFrames.ts"
+import * as It from "../It.ts"
 
 const scope = Scope.makeUnsafe()
 let server: PostgresServer.PostgresServer | undefined
@@ -26,8 +27,9 @@ const databases = {
 }
 
 describe.each(["SQLite", "PostgreSQL"] as const)("%s", (database) => {
-  it.live("a turn whose model sends U+0000 in text, in a tool call and in an error ends, and shows all of it", () =>
-    Effect.gen(function* () {
+  It.live(
+    "a turn whose model sends U+0000 in text, in a tool call and in an error ends, and shows all of it",
+    function* () {
       const service = yield* Service.start(yield* databases[database])
       const { provider } = service
       const id = yield* service.create()
@@ -51,6 +53,6 @@ describe.each(["SQLite", "PostgreSQL"] as const)("%s", (database) => {
       provider.respond({ frames: ScriptedServer.answerFrames("openai", "Fine.") })
       const next = yield* service.call({ path: `${path}/turns`, body: { prompt: "Well?" } })
       expect(JSON.parse(next.text)).toMatchObject({ status: "completed", text: "Fine." })
-    })
+    }
   )
 })

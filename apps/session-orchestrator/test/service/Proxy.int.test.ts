@@ -1,5 +1,5 @@
 /** Tests proxies from the environment: calls of providers, webhooks and traces. */
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
@@ -8,6 +8,7 @@ import * as tls from "node:tls"
 import * as Configurations from "../config/Configurations.ts"
 import * as ProxyServer from "./ProxyServer.ts"
 import * as Service from "./Service.ts"
+import * as It from "../It.ts"
 
 const { ErrorBody, answerFrames } = ScriptedServer
 
@@ -64,18 +65,16 @@ const start = Effect.fnUntraced(function* ({
 })
 
 describe("calls through a proxy", () => {
-  it.live("an https provider is reached through a tunnel, by a name that the proxy resolves", () =>
-    Effect.gen(function* () {
-      const { ask, provider, proxy } = yield* start({ scheme: "https", proxy: { credentials: CREDENTIALS } })
-      provider.respond({ frames: answerFrames("openai", "Yes.") }, { frames: answerFrames("openai", "Yes.") })
-      assert.strictEqual((yield* ask).status, "completed")
-      assert.strictEqual((yield* ask).status, "completed")
-      // The connection behind the tunnel is used again.
-      assert.deepStrictEqual(proxy.tunnels(), ["provider.test:443"])
-      assert.strictEqual(provider.count(), 2)
-      assert.notInclude(JSON.stringify(provider.requests()), "proxy-authorization")
-    })
-  )
+  It.live("an https provider is reached through a tunnel, by a name that the proxy resolves", function* () {
+    const { ask, provider, proxy } = yield* start({ scheme: "https", proxy: { credentials: CREDENTIALS } })
+    provider.respond({ frames: answerFrames("openai", "Yes.") }, { frames: answerFrames("openai", "Yes.") })
+    assert.strictEqual((yield* ask).status, "completed")
+    assert.strictEqual((yield* ask).status, "completed")
+    // The connection behind the tunnel is used again.
+    assert.deepStrictEqual(proxy.tunnels(), ["provider.test:443"])
+    assert.strictEqual(provider.count(), 2)
+    assert.notInclude(JSON.stringify(provider.requests()), "proxy-authorization")
+  })
 
   const trouble: ReadonlyArray<readonly [what: string, response: ScriptedServer.ScriptedResponse]> = [
     ["429 that names its delay", { status: 429, headers: { "retry-after": "0.001" }, body: "{}" }],
@@ -101,43 +100,39 @@ describe("calls through a proxy", () => {
     return proxy
   })
 
-  it.live("rule C9: the same holds for a package of the AI SDK, whose requests go through the proxy", () =>
-    Effect.gen(function* () {
-      const own = { type: "ai-sdk", package: MODULE, baseUrl: "https://provider.test/v1" }
-      const proxy = yield* once({ scheme: "https", file: { providers: { own } } })
-      assert.include(proxy.tunnels(), "provider.test:443")
-    })
-  )
+  It.live("rule C9: the same holds for a package of the AI SDK, whose requests go through the proxy", function* () {
+    const own = { type: "ai-sdk", package: MODULE, baseUrl: "https://provider.test/v1" }
+    const proxy = yield* once({ scheme: "https", file: { providers: { own } } })
+    assert.include(proxy.tunnels(), "provider.test:443")
+  })
 })
 
 describe("other traffic of the service", () => {
-  it.live("webhooks and traces go through the proxy too", () =>
-    Effect.gen(function* () {
-      const collector = yield* ScriptedServer.start()
-      collector.fallback({ status: 200, body: "" })
-      const { ask, proxy, provider, service } = yield* start({
-        scheme: "http",
-        proxy: { hosts: { "collector.test": collector.port, "hooks.test": collector.port } },
-        environment: ({ port }) => ({ HTTP_PROXY: `127.0.0.1:${port}`, NO_PROXY: "*.example.org" }),
-        retry: Service.LONG,
-        file: {
-          telemetry: {
-            otlp: { endpoint: "http://collector.test" },
-            notifications: { after: "0 seconds", webhook: "http://hooks.test/night" }
-          }
+  It.live("webhooks and traces go through the proxy too", function* () {
+    const collector = yield* ScriptedServer.start()
+    collector.fallback({ status: 200, body: "" })
+    const { ask, proxy, provider, service } = yield* start({
+      scheme: "http",
+      proxy: { hosts: { "collector.test": collector.port, "hooks.test": collector.port } },
+      environment: ({ port }) => ({ HTTP_PROXY: `127.0.0.1:${port}`, NO_PROXY: "*.example.org" }),
+      retry: Service.LONG,
+      file: {
+        telemetry: {
+          otlp: { endpoint: "http://collector.test" },
+          notifications: { after: "0 seconds", webhook: "http://hooks.test/night" }
         }
-      })
-      provider.fallback({ status: 503, body: "" })
-      yield* Effect.forkScoped(ask)
-      yield* collector.received(1)
-      yield* service.stop
-      expect(new Set(proxy.forwarded())).toEqual(
-        new Set([
-          "http://provider.test/v1/chat/completions",
-          "http://collector.test/v1/traces",
-          "http://hooks.test/night"
-        ])
-      )
+      }
     })
-  )
+    provider.fallback({ status: 503, body: "" })
+    yield* Effect.forkScoped(ask)
+    yield* collector.received(1)
+    yield* service.stop
+    expect(new Set(proxy.forwarded())).toEqual(
+      new Set([
+        "http://provider.test/v1/chat/completions",
+        "http://collector.test/v1/traces",
+        "http://hooks.test/night"
+      ])
+    )
+  })
 })

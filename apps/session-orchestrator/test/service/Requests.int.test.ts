@@ -1,9 +1,10 @@
 /** Tests an operator's additions to requests, as the provider receives them. */
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Configurations from "../config/Configurations.ts"
 import * as Service from "./Service.ts"
+import * as It from "../It.ts"
 
 /** Runs a turn per model, under a configuration file's `providers` and `models`; returns each request. */
 const ask = Effect.fnUntraced(function* (
@@ -36,75 +37,67 @@ const ask = Effect.fnUntraced(function* (
 })
 
 describe("providers.*.body and models.*.body", () => {
-  it.live("reach the request: model over provider over Holdfast's own fields, and null removes a field", () =>
-    Effect.gen(function* () {
-      const [one, two] = yield* ask(
-        "openai-compatible",
-        { body: { temperature: 0.2, max_completion_tokens: 64, stop: ["END"], stream_options: null } },
-        { "own/two": { body: { temperature: 1, reasoning_effort: "high", stop: null } } },
-        ["one", "two"]
-      )
-      expect(one?.body).toEqual({
-        model: "one",
-        messages: [
-          { role: "system", content: "Be kind" },
-          { role: "user", content: "Hello" }
-        ],
-        stream: true,
-        temperature: 0.2,
-        max_completion_tokens: 64,
-        stop: ["END"]
-      })
-      expect(two?.body).toEqual({
-        ...one?.body,
-        model: "two",
-        temperature: 1,
-        reasoning_effort: "high",
-        stop: undefined
-      })
+  It.live("reach the request: model over provider over Holdfast's own fields, and null removes a field", function* () {
+    const [one, two] = yield* ask(
+      "openai-compatible",
+      { body: { temperature: 0.2, max_completion_tokens: 64, stop: ["END"], stream_options: null } },
+      { "own/two": { body: { temperature: 1, reasoning_effort: "high", stop: null } } },
+      ["one", "two"]
+    )
+    expect(one?.body).toEqual({
+      model: "one",
+      messages: [
+        { role: "system", content: "Be kind" },
+        { role: "user", content: "Hello" }
+      ],
+      stream: true,
+      temperature: 0.2,
+      max_completion_tokens: 64,
+      stop: ["END"]
     })
-  )
+    expect(two?.body).toEqual({
+      ...one?.body,
+      model: "two",
+      temperature: 1,
+      reasoning_effort: "high",
+      stop: undefined
+    })
+  })
 
-  it.live("Anthropic: maxTokens and promptCaching, and body over both", () =>
-    Effect.gen(function* () {
-      const [one, two] = yield* ask(
-        "anthropic",
-        { maxTokens: 500, promptCaching: false, body: { thinking: { type: "enabled", budget_tokens: 1024 } } },
-        { "own/two": { body: { max_tokens: 900, thinking: { budget_tokens: 2048 } } } },
-        ["one", "two"]
-      )
-      expect(one?.body).toEqual({
-        model: "one",
-        max_tokens: 500,
-        system: [{ type: "text", text: "Be kind" }],
-        messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
-        stream: true,
-        thinking: { type: "enabled", budget_tokens: 1024 }
-      })
-      expect(two?.body).toMatchObject({ max_tokens: 900, thinking: { type: "enabled", budget_tokens: 2048 } })
+  It.live("Anthropic: maxTokens and promptCaching, and body over both", function* () {
+    const [one, two] = yield* ask(
+      "anthropic",
+      { maxTokens: 500, promptCaching: false, body: { thinking: { type: "enabled", budget_tokens: 1024 } } },
+      { "own/two": { body: { max_tokens: 900, thinking: { budget_tokens: 2048 } } } },
+      ["one", "two"]
+    )
+    expect(one?.body).toEqual({
+      model: "one",
+      max_tokens: 500,
+      system: [{ type: "text", text: "Be kind" }],
+      messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
+      stream: true,
+      thinking: { type: "enabled", budget_tokens: 1024 }
     })
-  )
+    expect(two?.body).toMatchObject({ max_tokens: 900, thinking: { type: "enabled", budget_tokens: 2048 } })
+  })
 
-  it.live("without them a request is as Holdfast writes it", () =>
-    Effect.gen(function* () {
-      const [one] = yield* ask("anthropic", {}, {}, ["claude-3-opus"])
-      expect(one?.body).toMatchObject({ max_tokens: 4096, system: [{ cache_control: { type: "ephemeral" } }] })
-      expect(Object.keys(one?.body).toSorted()).toEqual(["max_tokens", "messages", "model", "stream", "system"])
-    })
-  )
+  It.live("without them a request is as Holdfast writes it", function* () {
+    const [one] = yield* ask("anthropic", {}, {}, ["claude-3-opus"])
+    expect(one?.body).toMatchObject({ max_tokens: 4096, system: [{ cache_control: { type: "ephemeral" } }] })
+    expect(Object.keys(one?.body).toSorted()).toEqual(["max_tokens", "messages", "model", "stream", "system"])
+  })
 })
 
 describe("providers.*.headers", () => {
-  it.live("${NAME} is sent as the value of that variable", () =>
-    Effect.gen(function* () {
-      const [one] = yield* ask(
-        "openai-compatible",
-        { headers: { "X-Org": "org-${ORG}/${TEAM}", "X-Title": "Holdfast" } },
-        {},
-        ["one"],
-        { ORG: "acme", TEAM: "night" }
-      )
-      expect(one?.headers).toMatchObject({ "x-org": "org-acme/night", "x-title": "Holdfast" })
-    })
-  )
+  It.live("${NAME} is sent as the value of that variable", function* () {
+    const [one] = yield* ask(
+      "openai-compatible",
+      { headers: { "X-Org": "org-${ORG}/${TEAM}", "X-Title": "Holdfast" } },
+      {},
+      ["one"],
+      { ORG: "acme", TEAM: "night" }
+    )
+    expect(one?.headers).toMatchObject({ "x-org": "org-acme/night", "x-title": "Holdfast" })
+  })
 })

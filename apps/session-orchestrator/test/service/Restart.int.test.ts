@@ -1,39 +1,38 @@
 /** Stops a service and starts it again over the same database, in one process. */
 import { TemporaryFile } from "@holdfast/journal/testing"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Clock, Duration, Effect, Logger } from "effect"
 import * as Service from "./Service.ts"
+import * as It from "../It.ts"
 
 const { ErrorBody } = ScriptedServer
 
 const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
 
 describe("a start with turns to take up", () => {
-  it.live("rule X1: logs its progress if it takes longer than two seconds", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* setup()
-      provider.fallback(overloaded)
-      const first = yield* start
-      yield* waiting(first)
-      yield* waiting(first)
-      yield* first.stop
-      const lines: Array<string> = []
-      let now = Date.now()
-      // Each look at the clock is a second later than the one before.
-      const slow: Clock.Clock = Object.create(yield* Clock.Clock, {
-        currentTimeMillisUnsafe: { value: () => (now += 1_000) }
-      })
-      const second = yield* start.pipe(
-        Effect.provideService(Clock.Clock, slow),
-        Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
-      )
-      yield* second.stop
-      const progress = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
-      assert.match(progress[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
-      assert.match(progress.at(-1) ?? "", /: done after \d+ s\.$/)
+  It.live("rule X1: logs its progress if it takes longer than two seconds", function* () {
+    const { provider, start } = yield* setup()
+    provider.fallback(overloaded)
+    const first = yield* start
+    yield* waiting(first)
+    yield* waiting(first)
+    yield* first.stop
+    const lines: Array<string> = []
+    let now = Date.now()
+    // Each look at the clock is a second later than the one before.
+    const slow: Clock.Clock = Object.create(yield* Clock.Clock, {
+      currentTimeMillisUnsafe: { value: () => (now += 1_000) }
     })
-  )
+    const second = yield* start.pipe(
+      Effect.provideService(Clock.Clock, slow),
+      Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
+    )
+    yield* second.stop
+    const progress = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
+    assert.match(progress[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
+    assert.match(progress.at(-1) ?? "", /: done after \d+ s\.$/)
+  })
 })
 
 const setup = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {

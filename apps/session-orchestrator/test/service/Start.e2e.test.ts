@@ -10,6 +10,7 @@ import * as DatabaseSchema from "../../src/storage/DatabaseSchema.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
+import * as It from "../It.ts"
 
 /** More starts at once, on two cores, would not be faster. */
 const places = Semaphore.makeUnsafe(2)
@@ -137,26 +138,24 @@ describe.concurrent("a start that cannot succeed", () => {
 })
 
 describe("a second start of a running service", () => {
-  it.live("leaves the turns of the first alone, and ends with 1", () =>
-    Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* ProcessSetup.setup()
-      const { gate, response } = ProcessSetup.gated("Once", 1)
-      provider.respond(response)
-      const first = yield* start
-      const id = yield* first.create()
-      const live = yield* first.open(ProcessSetup.request(id, "one"))
-      yield* gate.reached
+  It.live("leaves the turns of the first alone, and ends with 1", function* () {
+    const { config, directory, provider, start } = yield* ProcessSetup.setup()
+    const { gate, response } = ProcessSetup.gated("Once", 1)
+    provider.respond(response)
+    const first = yield* start
+    const id = yield* first.create()
+    const live = yield* first.open(ProcessSetup.request(id, "one"))
+    yield* gate.reached
 
-      const file = Process.writeConfig(directory, { ...config, server: { port: first.port } })
-      const args = ["serve", "--config", file]
-      const { code, stderr } = yield* Effect.flatMap(Process.run({ args, directory }), (second) => second.exit)
-      assert.strictEqual(code, 1)
-      assert.match(stderr, /^holdfast: [^\n]+\n$/)
-      yield* gate.open
-      assert.strictEqual(Service.shown(Service.eventsOf(yield* live.rest)), "Once")
-      assert.strictEqual(provider.count(), 1)
-    })
-  )
+    const file = Process.writeConfig(directory, { ...config, server: { port: first.port } })
+    const args = ["serve", "--config", file]
+    const { code, stderr } = yield* Effect.flatMap(Process.run({ args, directory }), (second) => second.exit)
+    assert.strictEqual(code, 1)
+    assert.match(stderr, /^holdfast: [^\n]+\n$/)
+    yield* gate.open
+    assert.strictEqual(Service.shown(Service.eventsOf(yield* live.rest)), "Once")
+    assert.strictEqual(provider.count(), 1)
+  })
 })
 
 // --- internal

@@ -1,5 +1,5 @@
 /** Work that is left: turns that are submitted, watched and ended by their ids, on the whole service (X15). */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { createHmac } from "node:crypto"
 import * as fs from "node:fs"
@@ -9,6 +9,7 @@ import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Receivers from "../ops/telemetry/Receivers.ts"
 import * as Service from "./Service.ts"
+import * as It from "../It.ts"
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
 
@@ -26,91 +27,87 @@ const until = (service: Running, turnId: string, wanted: string) =>
   Process.eventually(`turn ${turnId} to be ${wanted}`, status(service, turnId), (found) => found === wanted)
 
 describe("POST /v1/turns", () => {
-  it.live(
+  It.live(
     "rule X15: opens a conversation for the prompt; the same again adds nothing, and anything else is refused",
-    () =>
-      Effect.gen(function* () {
-        const service = yield* Service.start()
-        service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
-        const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
-        const first = yield* submit(service, body)
-        assert.deepStrictEqual(first, {
-          status: 202,
-          location: "/v1/turns/one",
-          body: { turnId: "one", conversationId: "one", isNew: true }
-        })
-        yield* until(service, "one", "completed")
-        // The order of keys is no difference.
-        const again = yield* submit(service, { ...body, retry: { enabled: true, budget: "1 hour" } })
-        assert.deepStrictEqual(again, { ...first, body: { ...first.body, isNew: false } })
-        for (const other of [{ prompt: "Bye" }, { system: "Be long." }, { retry: {} }, { model: "scripted/n" }]) {
-          const { body: problem, status } = yield* submit(service, { ...body, ...other })
-          assert.deepStrictEqual([status, problem.type], [409, "/docs#problem-turn-conflict"])
-        }
-        assert.strictEqual(service.provider.count(), 1)
-
-        const unnamed = yield* submit(service, { prompt: "Hello" })
-        assert.strictEqual(unnamed.location, `/v1/turns/${unnamed.body.turnId}`)
-        assert.notStrictEqual(unnamed.body.conversationId, unnamed.body.turnId)
-        yield* until(service, unnamed.body.turnId, "completed")
-      })
-  )
-
-  it.live("rule X15: a submission that broke off behind its conversation is completed by the same call", () =>
-    Effect.gen(function* () {
+    function* () {
       const service = yield* Service.start()
       service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
-      // What a first call leaves whose process ends between its two writes.
-      const { conversationId } = (yield* submit(service, { prompt: "Hello", turnId: "one" })).body
+      const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
+      const first = yield* submit(service, body)
+      assert.deepStrictEqual(first, {
+        status: 202,
+        location: "/v1/turns/one",
+        body: { turnId: "one", conversationId: "one", isNew: true }
+      })
       yield* until(service, "one", "completed")
-      const taken = yield* service.call(ProcessSetup.submission(conversationId, "two"))
-      assert.strictEqual(taken.status, 202)
-      // A conversation of that name with other turns is none that a submission left.
-      yield* until(service, "two", "completed")
-      const settings = yield* submit(service, { prompt: "Hello", turnId: "three", retry: { budget: "soon" } })
-      assert.deepStrictEqual([settings.status, settings.body.type], [400, "/docs#problem-invalid-request"])
-      assert.strictEqual((yield* service.call({ path: "/v1/turns/three" })).status, 404)
-    })
+      // The order of keys is no difference.
+      const again = yield* submit(service, { ...body, retry: { enabled: true, budget: "1 hour" } })
+      assert.deepStrictEqual(again, { ...first, body: { ...first.body, isNew: false } })
+      for (const other of [{ prompt: "Bye" }, { system: "Be long." }, { retry: {} }, { model: "scripted/n" }]) {
+        const { body: problem, status } = yield* submit(service, { ...body, ...other })
+        assert.deepStrictEqual([status, problem.type], [409, "/docs#problem-turn-conflict"])
+      }
+      assert.strictEqual(service.provider.count(), 1)
+
+      const unnamed = yield* submit(service, { prompt: "Hello" })
+      assert.strictEqual(unnamed.location, `/v1/turns/${unnamed.body.turnId}`)
+      assert.notStrictEqual(unnamed.body.conversationId, unnamed.body.turnId)
+      yield* until(service, unnamed.body.turnId, "completed")
+    }
   )
+
+  It.live("rule X15: a submission that broke off behind its conversation is completed by the same call", function* () {
+    const service = yield* Service.start()
+    service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
+    // What a first call leaves whose process ends between its two writes.
+    const { conversationId } = (yield* submit(service, { prompt: "Hello", turnId: "one" })).body
+    yield* until(service, "one", "completed")
+    const taken = yield* service.call(ProcessSetup.submission(conversationId, "two"))
+    assert.strictEqual(taken.status, 202)
+    // A conversation of that name with other turns is none that a submission left.
+    yield* until(service, "two", "completed")
+    const settings = yield* submit(service, { prompt: "Hello", turnId: "three", retry: { budget: "soon" } })
+    assert.deepStrictEqual([settings.status, settings.body.type], [400, "/docs#problem-invalid-request"])
+    assert.strictEqual((yield* service.call({ path: "/v1/turns/three" })).status, 404)
+  })
 })
 
 describe("a turn by its id", () => {
-  it.live("rule X15: is watched from its first event, as often as a client likes, and ended alone", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("There"))
-      yield* submit(service, { prompt: "Hello", turnId: "one" })
-      yield* until(service, "one", "waiting")
-      for (const turn of ["two", "three"]) yield* service.call(ProcessSetup.submission("one", turn))
-      const abort = (turnId: string) => service.call({ path: `/v1/turns/${turnId}/abort`, body: {} })
-      const queued = yield* service.call({ path: "/v1/turns/two" })
-      assert.deepInclude(JSON.parse(queued.text), { status: "queued", prompt: "two" })
-      // Queued behind another one, which goes on.
-      assert.strictEqual((yield* abort("two")).status, 202)
-      assert.strictEqual(yield* status(service, "two"), "aborted")
-      assert.strictEqual(yield* status(service, "one"), "waiting")
-      assert.include((yield* service.call({ path: "/v1/conversations/one/turns/two/explain" })).text, "aborted")
-      assert.strictEqual((yield* abort("one")).status, 202)
-      assert.strictEqual(yield* status(service, "one"), "aborted")
-      // Ended before: there is nothing to do, and the next turn is another one.
-      assert.strictEqual((yield* abort("one")).status, 202)
-      yield* until(service, "three", "completed")
-      assert.strictEqual((yield* abort("none")).status, 404)
+  It.live("rule X15: is watched from its first event, as often as a client likes, and ended alone", function* () {
+    const service = yield* Service.start({ retry: Service.LONG })
+    service.provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("There"))
+    yield* submit(service, { prompt: "Hello", turnId: "one" })
+    yield* until(service, "one", "waiting")
+    for (const turn of ["two", "three"]) yield* service.call(ProcessSetup.submission("one", turn))
+    const abort = (turnId: string) => service.call({ path: `/v1/turns/${turnId}/abort`, body: {} })
+    const queued = yield* service.call({ path: "/v1/turns/two" })
+    assert.deepInclude(JSON.parse(queued.text), { status: "queued", prompt: "two" })
+    // Queued behind another one, which goes on.
+    assert.strictEqual((yield* abort("two")).status, 202)
+    assert.strictEqual(yield* status(service, "two"), "aborted")
+    assert.strictEqual(yield* status(service, "one"), "waiting")
+    assert.include((yield* service.call({ path: "/v1/conversations/one/turns/two/explain" })).text, "aborted")
+    assert.strictEqual((yield* abort("one")).status, 202)
+    assert.strictEqual(yield* status(service, "one"), "aborted")
+    // Ended before: there is nothing to do, and the next turn is another one.
+    assert.strictEqual((yield* abort("one")).status, 202)
+    yield* until(service, "three", "completed")
+    assert.strictEqual((yield* abort("none")).status, 404)
 
-      const events = yield* service.call({ path: "/v1/turns/one/events" })
-      assert.strictEqual(events.headers["content-type"], "application/x-ndjson")
-      const types = Service.eventsOf(events.text).map(({ type }) => type)
-      assert.deepStrictEqual([types[0], types.at(-1)], ["turn-start", "turn-end"])
-      const sse = yield* service.call({ path: "/v1/turns/one/events", headers: { accept: "text/event-stream" } })
-      assert.match(sse.text, /^id: 1\ndata: /)
-      assert.strictEqual((yield* service.call({ path: "/v1/turns/none/events" })).status, 404)
-    })
-  )
+    const events = yield* service.call({ path: "/v1/turns/one/events" })
+    assert.strictEqual(events.headers["content-type"], "application/x-ndjson")
+    const types = Service.eventsOf(events.text).map(({ type }) => type)
+    assert.deepStrictEqual([types[0], types.at(-1)], ["turn-start", "turn-end"])
+    const sse = yield* service.call({ path: "/v1/turns/one/events", headers: { accept: "text/event-stream" } })
+    assert.match(sse.text, /^id: 1\ndata: /)
+    assert.strictEqual((yield* service.call({ path: "/v1/turns/none/events" })).status, 404)
+  })
 })
 
 describe("lists", () => {
-  it.live("rule X15: turns are listed by status, model and time, page by page; what makes no sense is 400", () =>
-    Effect.gen(function* () {
+  It.live(
+    "rule X15: turns are listed by status, model and time, page by page; what makes no sense is 400",
+    function* () {
       const service = yield* Service.start({ retry: Service.LONG })
       ProcessSetup.script(service.provider, {
         "Why?": [ProcessSetup.answer("Because.")],
@@ -159,13 +156,14 @@ describe("lists", () => {
       const conversations = JSON.parse((yield* service.call({ path: "/v1/conversations?limit=1" })).text)
       assert.deepInclude(conversations.conversations[0], { conversationId: "three", lastTurnId: "four", isBusy: true })
       assert.isString(conversations.next)
-    })
+    }
   )
 })
 
 describe("labels", () => {
-  it.live("rule X15: metadata and tags come back with the turn and its conversation, and lists find them by tag", () =>
-    Effect.gen(function* () {
+  It.live(
+    "rule X15: metadata and tags come back with the turn and its conversation, and lists find them by tag",
+    function* () {
       const service = yield* Service.start()
       service.provider.fallback(() => ProcessSetup.answer("Here."))
       const labels = { tags: ["nightly", "team/ops"], metadata: { ticket: "OPS-1", deep: [{ n: 1 }] } }
@@ -203,97 +201,92 @@ describe("labels", () => {
       // The same work again, with other labels, is the same turn, which keeps its own.
       assert.strictEqual((yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["late"] })).body.isNew, false)
       assert.deepInclude(yield* read("/v1/turns/one"), labels)
-    })
+    }
   )
 
-  it.live("rule X15: a megabyte of metadata is refused, and no label becomes one of a metric", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start()
-      service.provider.fallback(() => ProcessSetup.answer("Here."))
-      const sent = (length: number) => submit(service, { prompt: "a", metadata: { text: "x".repeat(length) } })
-      const large = yield* sent(1024 * 1024)
-      assert.deepStrictEqual([large.status, large.body.errors[0].path], [400, "metadata"])
-      const long = yield* sent(20_000)
-      assert.deepStrictEqual([long.status, long.body.errors[0].path], [400, "metadata"])
-      assert.match(long.body.errors[0].message, /found 20011 characters as JSON; expected 16384 at most/)
-      yield* submit(service, { prompt: "a", turnId: "one", tags: ["planted-tag"], metadata: { planted: "metadata" } })
-      yield* until(service, "one", "completed")
-      assert.notMatch((yield* service.call({ path: "/metrics" })).text, /planted/)
-    })
-  )
+  It.live("rule X15: a megabyte of metadata is refused, and no label becomes one of a metric", function* () {
+    const service = yield* Service.start()
+    service.provider.fallback(() => ProcessSetup.answer("Here."))
+    const sent = (length: number) => submit(service, { prompt: "a", metadata: { text: "x".repeat(length) } })
+    const large = yield* sent(1024 * 1024)
+    assert.deepStrictEqual([large.status, large.body.errors[0].path], [400, "metadata"])
+    const long = yield* sent(20_000)
+    assert.deepStrictEqual([long.status, long.body.errors[0].path], [400, "metadata"])
+    assert.match(long.body.errors[0].message, /found 20011 characters as JSON; expected 16384 at most/)
+    yield* submit(service, { prompt: "a", turnId: "one", tags: ["planted-tag"], metadata: { planted: "metadata" } })
+    yield* until(service, "one", "completed")
+    assert.notMatch((yield* service.call({ path: "/metrics" })).text, /planted/)
+  })
 })
 
 describe("DELETE /v1/conversations/:id", () => {
-  it.live("rule X15: ends the turns of a conversation, and no byte of it is left in the file or its log", () =>
-    Effect.gen(function* () {
-      const directory = yield* Process.directory
-      const database = path.join(directory, "holdfast.db")
-      const service = yield* Service.start({ retry: Service.LONG, database })
-      service.provider.respond(ProcessSetup.answer("planted-answer"), ProcessSetup.overloaded)
-      const labels = { tags: ["planted-tag"], metadata: { planted: "planted-metadata" } }
-      yield* submit(service, { prompt: "planted-prompt", turnId: "planted-one", system: "planted-system", ...labels })
-      yield* until(service, "planted-one", "completed")
-      yield* service.call(ProcessSetup.submission("planted-one", "planted-two"))
-      yield* until(service, "planted-two", "waiting")
-      yield* service.call(ProcessSetup.submission("planted-one", "planted-three"))
-      const bytes = () =>
-        ["", "-wal"]
-          .map((end) => `${database}${end}`)
-          .filter((file) => fs.existsSync(file))
-          .map((file) => fs.readFileSync(file, "latin1"))
-          .join("")
-      assert.include(bytes(), "planted-prompt")
-      const remove = service.call({ method: "DELETE", path: "/v1/conversations/planted-one" })
-      const watcher = yield* service.open({ path: "/v1/conversations/planted-one/events" })
-      yield* watcher.until("planted-two")
-      assert.strictEqual((yield* remove).status, 204)
-      // Its watchers get the ends of its turns, the reason, and the end of their stream.
-      const [, last = ""] = (yield* watcher.rest).split("event: reconnect\n")
-      assert.include(last, '"code":"conversation-deleted"')
-      assert.include(last, "There is no conversation planted-one.")
-      assert.notInclude(bytes(), "planted")
-      for (const path of ["/v1/conversations/planted-one", "/v1/turns/planted-two"]) {
-        assert.strictEqual((yield* service.call({ path })).status, 404)
-      }
-      const again = yield* remove
-      assert.deepStrictEqual([again.status, JSON.parse(again.text).type], [404, "/docs#problem-conversation-not-found"])
-      assert.strictEqual(service.provider.count(), 2)
-    })
-  )
+  It.live("rule X15: ends the turns of a conversation, and no byte of it is left in the file or its log", function* () {
+    const directory = yield* Process.directory
+    const database = path.join(directory, "holdfast.db")
+    const service = yield* Service.start({ retry: Service.LONG, database })
+    service.provider.respond(ProcessSetup.answer("planted-answer"), ProcessSetup.overloaded)
+    const labels = { tags: ["planted-tag"], metadata: { planted: "planted-metadata" } }
+    yield* submit(service, { prompt: "planted-prompt", turnId: "planted-one", system: "planted-system", ...labels })
+    yield* until(service, "planted-one", "completed")
+    yield* service.call(ProcessSetup.submission("planted-one", "planted-two"))
+    yield* until(service, "planted-two", "waiting")
+    yield* service.call(ProcessSetup.submission("planted-one", "planted-three"))
+    const bytes = () =>
+      ["", "-wal"]
+        .map((end) => `${database}${end}`)
+        .filter((file) => fs.existsSync(file))
+        .map((file) => fs.readFileSync(file, "latin1"))
+        .join("")
+    assert.include(bytes(), "planted-prompt")
+    const remove = service.call({ method: "DELETE", path: "/v1/conversations/planted-one" })
+    const watcher = yield* service.open({ path: "/v1/conversations/planted-one/events" })
+    yield* watcher.until("planted-two")
+    assert.strictEqual((yield* remove).status, 204)
+    // Its watchers get the ends of its turns, the reason, and the end of their stream.
+    const [, last = ""] = (yield* watcher.rest).split("event: reconnect\n")
+    assert.include(last, '"code":"conversation-deleted"')
+    assert.include(last, "There is no conversation planted-one.")
+    assert.notInclude(bytes(), "planted")
+    for (const path of ["/v1/conversations/planted-one", "/v1/turns/planted-two"]) {
+      assert.strictEqual((yield* service.call({ path })).status, 404)
+    }
+    const again = yield* remove
+    assert.deepStrictEqual([again.status, JSON.parse(again.text).type], [404, "/docs#problem-conversation-not-found"])
+    assert.strictEqual(service.provider.count(), 2)
+  })
 })
 
 describe("the end of a turn", () => {
-  it.live(
+  It.live(
     "rule X15: is delivered, signed, in the order of its conversation; a private address of a request is refused",
-    () =>
-      Effect.gen(function* () {
-        const receiver = yield* Receivers.receiver()
-        const secret = "planted-webhook-secret"
-        const service = yield* Service.start({
-          webhooks: { secret: Redacted.make(secret), turnEnd: Redacted.make(`${receiver.url}/path`) }
-        })
-        service.provider.fallback(() => ProcessSetup.answer("Here."))
-        yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["nightly"] })
-        yield* service.call(ProcessSetup.submission("one", "two"))
-        yield* Receivers.sent(receiver, 2)
-        const sent = receiver.requests.map(({ body, headers }) => ({ headers, text: body.toString() }))
-        const bodies = sent.map(({ text }) => JSON.parse(text))
-        assert.deepStrictEqual(
-          bodies.map(({ data, type }) => [type, data.turnId]),
-          [
-            ["turn.completed", "one"],
-            ["turn.completed", "two"]
-          ]
-        )
-        assert.deepInclude(bodies[0].data, { status: "completed", text: "Here.", tags: ["nightly"] })
-        const [first] = sent
-        const { "webhook-id": id, "webhook-signature": signature, "webhook-timestamp": time } = first?.headers ?? {}
-        const hmac = createHmac("sha256", secret).update(`${String(id)}.${String(time)}.${first?.text}`)
-        assert.strictEqual(signature, `v1,${hmac.digest("base64")}`)
-
-        const refused = yield* submit(service, { prompt: "a", webhook: "http://169.254.169.254/latest" })
-        assert.deepStrictEqual([refused.status, refused.body.type], [400, "/docs#problem-invalid-request"])
-        assert.include(refused.body.detail, "private")
+    function* () {
+      const receiver = yield* Receivers.receiver()
+      const secret = "planted-webhook-secret"
+      const service = yield* Service.start({
+        webhooks: { secret: Redacted.make(secret), turnEnd: Redacted.make(`${receiver.url}/path`) }
       })
+      service.provider.fallback(() => ProcessSetup.answer("Here."))
+      yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["nightly"] })
+      yield* service.call(ProcessSetup.submission("one", "two"))
+      yield* Receivers.sent(receiver, 2)
+      const sent = receiver.requests.map(({ body, headers }) => ({ headers, text: body.toString() }))
+      const bodies = sent.map(({ text }) => JSON.parse(text))
+      assert.deepStrictEqual(
+        bodies.map(({ data, type }) => [type, data.turnId]),
+        [
+          ["turn.completed", "one"],
+          ["turn.completed", "two"]
+        ]
+      )
+      assert.deepInclude(bodies[0].data, { status: "completed", text: "Here.", tags: ["nightly"] })
+      const [first] = sent
+      const { "webhook-id": id, "webhook-signature": signature, "webhook-timestamp": time } = first?.headers ?? {}
+      const hmac = createHmac("sha256", secret).update(`${String(id)}.${String(time)}.${first?.text}`)
+      assert.strictEqual(signature, `v1,${hmac.digest("base64")}`)
+
+      const refused = yield* submit(service, { prompt: "a", webhook: "http://169.254.169.254/latest" })
+      assert.deepStrictEqual([refused.status, refused.body.type], [400, "/docs#problem-invalid-request"])
+      assert.include(refused.body.detail, "private")
+    }
   )
 })

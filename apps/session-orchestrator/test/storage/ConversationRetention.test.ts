@@ -8,6 +8,7 @@ import * as MemoryStore from "./MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
+import * as It from "../It.ts"
 
 const DAY = Duration.toMillis("1 day")
 
@@ -76,19 +77,17 @@ describe("retention of conversations", () => {
     }).pipe(Effect.provide(MemoryStore.layer))
   )
 
-  it.effect("without a rule, or with one without an end, nothing is read", () =>
-    Effect.gen(function* () {
-      const ports = {
-        lists: { conversations: () => Effect.die("it is not to be read") },
-        deletions: { conversation: () => Effect.die("nothing is to go"), scrub: Effect.void },
-        deleted: () => Effect.void
-      }
-      for (const rules of [[], [{ after: Duration.infinity }]]) {
-        const fiber = yield* Effect.forkChild(ConversationRetention.run(ports, rules))
-        yield* TestClock.adjust("3 days")
-        expect(fiber.pollUnsafe()).toBe(undefined)
-        yield* Fiber.interrupt(fiber)
-      }
-    })
-  )
+  It.effect("without a rule, or with one without an end, nothing is read", function* () {
+    const ports = {
+      lists: { conversations: () => Effect.die("it is not to be read") },
+      deletions: { conversation: () => Effect.die("nothing is to go"), scrub: Effect.void },
+      deleted: () => Effect.void
+    }
+    for (const rules of [[], [{ after: Duration.infinity }]]) {
+      const fiber = yield* Effect.forkChild(ConversationRetention.run(ports, rules))
+      yield* TestClock.adjust("3 days")
+      expect(fiber.pollUnsafe()).toBe(undefined)
+      yield* Fiber.interrupt(fiber)
+    }
+  })
 })

@@ -1,6 +1,6 @@
 /** Tests TurnLog.W1: kills a process that writes, and looks for its acknowledged writes. */
 import { TemporaryFile } from "@holdfast/journal/testing"
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -10,6 +10,7 @@ import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
+import * as It from "../It.ts"
 
 /** Set it to the seed that a failure prints, to kill at the same moment again. */
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 1e9))
@@ -37,8 +38,9 @@ const killAfter = async (filename: string, events: number): Promise<ReadonlyArra
 
 for (let kill = 0; kill < KILLS; kill++) {
   const events = 1 + ((Math.imul(SEED + kill, 0x9e3779b1) >>> 0) % MOST_WRITES)
-  it.live(`W1: after kill -9 every write that was acknowledged is there (seed ${SEED}, ${events} events)`, () =>
-    Effect.gen(function* () {
+  It.live(
+    `W1: after kill -9 every write that was acknowledged is there (seed ${SEED}, ${events} events)`,
+    function* () {
       const filename = yield* TemporaryFile.temporaryFile
       const acknowledged = yield* Effect.promise(() => killAfter(filename, events))
       expect(acknowledged.length).toBeGreaterThanOrEqual(events)
@@ -60,6 +62,6 @@ for (let kill = 0; kill < KILLS; kill++) {
         expect(Option.isSome(yield* store.lastTurn(NumberedData.conversationId(0)))).toBe(true)
         yield* store.check
       }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
-    })
+    }
   )
 }

@@ -214,16 +214,15 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       const store = yield* Store
       const lists = yield* Lists
       yield* store.createConversation(NumberedData.conversation(1))
-      const said = (n: number, prompt: string, answer: string | undefined) =>
-        Effect.gen(function* () {
-          yield* Logged.accept(NumberedData.turn(n, 1, { prompt }))
-          const message = NumberedData.message(n, 1, 1)
-          const content = [{ type: "text" as const, text: answer ?? "" }]
-          const events: readonly [TurnEvent.PersistedEvent] = [
-            { ...message, message: { ...message.message, content } as typeof message.message }
-          ]
-          if (answer !== undefined) yield* Logged.events(NumberedData.turnId(n), events, 0)
-        })
+      const said = Effect.fnUntraced(function* (n: number, prompt: string, answer: string | undefined) {
+        yield* Logged.accept(NumberedData.turn(n, 1, { prompt }))
+        const message = NumberedData.message(n, 1, 1)
+        const content = [{ type: "text" as const, text: answer ?? "" }]
+        const events: readonly [TurnEvent.PersistedEvent] = [
+          { ...message, message: { ...message.message, content } as typeof message.message }
+        ]
+        if (answer !== undefined) yield* Logged.events(NumberedData.turnId(n), events, 0)
+      })
       yield* said(1, 'The disk is "full": 100 %', "Delete the logs.")
       yield* said(2, "Hello", 'I see: "Full" of text\nin the DISK_1.')
       yield* said(3, "A long wait", undefined)

@@ -610,35 +610,34 @@ type History = ReadonlyArray<{ readonly events: number; readonly twice: boolean;
 const sizeOf = (history: History): number => history.reduce((sum, { events }) => sum + events, 0)
 
 /** Writes every turn from its own fiber; returns each stored event once. */
-const writeAll = (store: StoreService, histories: ReadonlyArray<History>) =>
-  Effect.gen(function* () {
-    for (const of of CONVERSATIONS) yield* store.createConversation(NumberedData.conversation(of))
-    const returned = yield* Effect.forEach(
-      histories,
-      (history, n) =>
-        Effect.gen(function* () {
-          const of = n % CONVERSATIONS.length
-          const stored: Array<StoredEvent> = []
-          let position = 0
-          yield* Logged.accept(NumberedData.turn(n, of))
-          for (const { events, pauses, twice } of history) {
-            const [first, ...rest] = Array.from({ length: events }, (_, i) => NumberedData.usage(n, of, position + i))
-            if (first === undefined) continue
-            yield* Effect.repeat(Effect.yieldNow, { times: pauses })
-            const append = Logged.events(NumberedData.turnId(n), [first, ...rest], position)
-            const [once, again] = yield* Effect.all([append, twice ? append : Effect.succeed(undefined)], {
-              concurrency: "unbounded"
-            })
-            if (again !== undefined) expect(again).toEqual(once)
-            stored.push(...once)
-            position += events
-          }
-          return stored
-        }),
-      { concurrency: "unbounded" }
-    )
-    return returned.flat()
-  })
+const writeAll = Effect.fnUntraced(function* (store: StoreService, histories: ReadonlyArray<History>) {
+  for (const of of CONVERSATIONS) yield* store.createConversation(NumberedData.conversation(of))
+  const returned = yield* Effect.forEach(
+    histories,
+    (history, n) =>
+      Effect.gen(function* () {
+        const of = n % CONVERSATIONS.length
+        const stored: Array<StoredEvent> = []
+        let position = 0
+        yield* Logged.accept(NumberedData.turn(n, of))
+        for (const { events, pauses, twice } of history) {
+          const [first, ...rest] = Array.from({ length: events }, (_, i) => NumberedData.usage(n, of, position + i))
+          if (first === undefined) continue
+          yield* Effect.repeat(Effect.yieldNow, { times: pauses })
+          const append = Logged.events(NumberedData.turnId(n), [first, ...rest], position)
+          const [once, again] = yield* Effect.all([append, twice ? append : Effect.succeed(undefined)], {
+            concurrency: "unbounded"
+          })
+          if (again !== undefined) expect(again).toEqual(once)
+          stored.push(...once)
+          position += events
+        }
+        return stored
+      }),
+    { concurrency: "unbounded" }
+  )
+  return returned.flat()
+})
 
 const byId = (a: StoredEvent, b: StoredEvent): number => a.id - b.id
 

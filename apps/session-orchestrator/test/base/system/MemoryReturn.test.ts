@@ -1,7 +1,8 @@
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryReturn from "../../../src/base/system/MemoryReturn.ts"
+import * as It from "../../It.ts"
 
 const { FEW_CONNECTIONS, INTERVAL_MS, QUIET_MS } = MemoryReturn
 
@@ -44,38 +45,28 @@ const collections = Effect.fnUntraced(function* (...stretches: ReadonlyArray<Str
 const start: Stretch = { ms: INTERVAL_MS, resident: 100 }
 const crowd: Stretch = { ms: 20_000, resident: 300, connections: 1_000 }
 
-it.effect("a peak is collected once, a minute after its connections have closed", () =>
-  Effect.gen(function* () {
-    const [at, ...more] = yield* collections(start, crowd, { ms: 10 * QUIET_MS, resident: 300, connections: 3 })
-    assert.deepStrictEqual(more, [])
-    assert.strictEqual((at ?? 0) - (start.ms + crowd.ms), QUIET_MS)
-  })
-)
+It.effect("a peak is collected once, a minute after its connections have closed", function* () {
+  const [at, ...more] = yield* collections(start, crowd, { ms: 10 * QUIET_MS, resident: 300, connections: 3 })
+  assert.deepStrictEqual(more, [])
+  assert.strictEqual((at ?? 0) - (start.ms + crowd.ms), QUIET_MS)
+})
 
-it.effect("each of several peaks is collected", () =>
-  Effect.gen(function* () {
-    const quiet: Stretch = { ms: 2 * QUIET_MS, resident: 300 }
-    assert.lengthOf(yield* collections(start, crowd, quiet, crowd, quiet), 2)
-  })
-)
+It.effect("each of several peaks is collected", function* () {
+  const quiet: Stretch = { ms: 2 * QUIET_MS, resident: 300 }
+  assert.lengthOf(yield* collections(start, crowd, quiet, crowd, quiet), 2)
+})
 
-it.effect("nothing is collected in pauses between turns, or while more than a few connections are open", () =>
-  Effect.gen(function* () {
-    const pause: Stretch = { ms: QUIET_MS - 2 * INTERVAL_MS, resident: 300 }
-    const slow: Stretch = { ms: 10 * QUIET_MS, resident: 300, connections: FEW_CONNECTIONS + 1 }
-    assert.deepStrictEqual(yield* collections(start, crowd, pause, crowd, pause, slow), [])
-  })
-)
+It.effect("nothing is collected in pauses between turns, or while more than a few connections are open", function* () {
+  const pause: Stretch = { ms: QUIET_MS - 2 * INTERVAL_MS, resident: 300 }
+  const slow: Stretch = { ms: 10 * QUIET_MS, resident: 300, connections: FEW_CONNECTIONS + 1 }
+  assert.deepStrictEqual(yield* collections(start, crowd, pause, crowd, pause, slow), [])
+})
 
-it.effect("a service that has not grown by a quarter is left alone, and so keeps its optimised code", () =>
-  Effect.gen(function* () {
-    assert.deepStrictEqual(yield* collections(start, { ms: 100 * QUIET_MS, resident: 124 }), [])
-  })
-)
+It.effect("a service that has not grown by a quarter is left alone, and so keeps its optimised code", function* () {
+  assert.deepStrictEqual(yield* collections(start, { ms: 100 * QUIET_MS, resident: 124 }), [])
+})
 
-it.effect("what cannot be measured ends nothing: the next peak is collected", () =>
-  Effect.gen(function* () {
-    const unreadable: Stretch = { ms: 20_000, resident: undefined, connections: 1_000 }
-    assert.lengthOf(yield* collections(unreadable, start, crowd, { ms: 2 * QUIET_MS, resident: 300 }), 1)
-  })
-)
+It.effect("what cannot be measured ends nothing: the next peak is collected", function* () {
+  const unreadable: Stretch = { ms: 20_000, resident: undefined, connections: 1_000 }
+  assert.lengthOf(yield* collections(unreadable, start, crowd, { ms: 2 * QUIET_MS, resident: 300 }), 1)
+})

@@ -1,7 +1,8 @@
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as TaskProgress from "../../../src/base/system/TaskProgress.ts"
+import * as It from "../../It.ts"
 
 /** The log lines of an operation, under a test clock. */
 const logged = Effect.fnUntraced(function* (
@@ -24,65 +25,57 @@ const logged = Effect.fnUntraced(function* (
 })
 
 describe("the progress of a long operation", () => {
-  it.effect("has no line if it ends within two seconds", () =>
-    Effect.gen(function* () {
-      const lines = yield* logged(
-        (progress, done) =>
-          Effect.andThen(
-            progress.at(() => "1 of 2"),
-            done
-          ),
-        () => TestClock.adjust(TaskProgress.PATIENCE_MS - 1)
-      )
-      expect(lines).toEqual([])
-    })
-  )
+  It.effect("has no line if it ends within two seconds", function* () {
+    const lines = yield* logged(
+      (progress, done) =>
+        Effect.andThen(
+          progress.at(() => "1 of 2"),
+          done
+        ),
+      () => TestClock.adjust(TaskProgress.PATIENCE_MS - 1)
+    )
+    expect(lines).toEqual([])
+  })
 
-  it.effect("has a line and one at the end if it takes two seconds", () =>
-    Effect.gen(function* () {
-      const lines = yield* logged(
-        (_, done) => done,
-        () => TestClock.adjust(TaskProgress.PATIENCE_MS)
-      )
-      expect(lines).toEqual(["Counting: 2 s so far.", "Counting: done after 2 s."])
-    })
-  )
+  It.effect("has a line and one at the end if it takes two seconds", function* () {
+    const lines = yield* logged(
+      (_, done) => done,
+      () => TestClock.adjust(TaskProgress.PATIENCE_MS)
+    )
+    expect(lines).toEqual(["Counting: 2 s so far.", "Counting: done after 2 s."])
+  })
 
-  it.effect("has a line after two seconds, one each five seconds, and one at the end", () =>
-    Effect.gen(function* () {
-      const lines = yield* logged(
-        (progress, done) =>
-          Effect.andThen(
-            progress.at(() => "1 of 2"),
-            done
-          ),
-        () => TestClock.adjust("13 seconds")
-      )
-      expect(lines).toEqual([
-        "Counting: 2 s so far, 1 of 2.",
-        "Counting: 7 s so far, 1 of 2.",
-        "Counting: 12 s so far, 1 of 2.",
-        "Counting: done after 13 s."
-      ])
-    })
-  )
+  It.effect("has a line after two seconds, one each five seconds, and one at the end", function* () {
+    const lines = yield* logged(
+      (progress, done) =>
+        Effect.andThen(
+          progress.at(() => "1 of 2"),
+          done
+        ),
+      () => TestClock.adjust("13 seconds")
+    )
+    expect(lines).toEqual([
+      "Counting: 2 s so far, 1 of 2.",
+      "Counting: 7 s so far, 1 of 2.",
+      "Counting: 12 s so far, 1 of 2.",
+      "Counting: done after 13 s."
+    ])
+  })
 
-  it.effect("is logged by work that holds the thread, when it reports", () =>
-    Effect.gen(function* () {
-      let now = 0
-      const clock = { ...(yield* TestClock.testClockWith(Effect.succeed)), currentTimeMillisUnsafe: () => (now += 400) }
-      const work = (progress: TaskProgress.TaskProgress) =>
-        Effect.forEach(
-          Array.from({ length: 20 }, (_, n) => n),
-          (n) => progress.at(() => `${n} of 20`),
-          { discard: true }
-        )
-      const lines = yield* logged(
-        (progress) => Effect.andThen(work(progress), Effect.void),
-        () => Effect.void
-      ).pipe(Effect.provideService(Clock.Clock, clock))
-      expect(lines.length).toBeGreaterThan(1)
-      expect(lines[0]).toMatch(/^Counting: 2 s so far, \d of 20\.$/)
-    })
-  )
+  It.effect("is logged by work that holds the thread, when it reports", function* () {
+    let now = 0
+    const clock = { ...(yield* TestClock.testClockWith(Effect.succeed)), currentTimeMillisUnsafe: () => (now += 400) }
+    const work = (progress: TaskProgress.TaskProgress) =>
+      Effect.forEach(
+        Array.from({ length: 20 }, (_, n) => n),
+        (n) => progress.at(() => `${n} of 20`),
+        { discard: true }
+      )
+    const lines = yield* logged(
+      (progress) => Effect.andThen(work(progress), Effect.void),
+      () => Effect.void
+    ).pipe(Effect.provideService(Clock.Clock, clock))
+    expect(lines.length).toBeGreaterThan(1)
+    expect(lines[0]).toMatch(/^Counting: 2 s so far, \d of 20\.$/)
+  })
 })

@@ -1,5 +1,5 @@
 /** The commands that leave work to a running service and read it later, on the whole service in this process (X15). */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { once } from "node:events"
 import { createServer } from "node:http"
@@ -8,6 +8,7 @@ import * as ProcessSetup from "../../service/ProcessSetup.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
 import * as CommandLine from "../CommandLine.ts"
+import * as It from "../../It.ts"
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
 
@@ -28,234 +29,223 @@ const refusing = (status: number) =>
 const lines = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "")
 
 describe("holdfast submit, answer, wait, cancel, attach", () => {
-  it.live("rule X15: a file of prompts is submitted once, however often; the answers are fetched by id", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start()
-      ProcessSetup.script(service.provider, {
-        "Why?": [ProcessSetup.answer("Because.")],
-        "How?": [{ status: 400, body: "No." }],
-        "When?": [ProcessSetup.answer("Now.")]
-      })
-      const files = {
-        "night.jsonl": ['{"prompt":"Why?","id":"why"}', '{"prompt":"How?","id":"how"}', '{"prompt":"When?"}'].join("\n")
-      }
-      const submit = (...args: ReadonlyArray<string>) =>
-        holdfast(service, ["submit", "--each", "night.jsonl", ...args], { files })
-      const first = yield* submit()
-      assert.strictEqual(first.code, 0, first.stderr)
-      const ids = lines(first.stdout)
-      assert.deepStrictEqual(ids.slice(0, 2), ["why", "how"])
-
-      const waited = yield* holdfast(service, ["wait", ...ids])
-      assert.strictEqual(waited.code, 1)
-      assert.sameMembers(
-        lines(waited.stdout).map((line) => line.split(" ").slice(0, 2).join(" ").replace(/:$/, "")),
-        ["why completed", "how failed", `${ids[2]} completed`]
-      )
-      const again = yield* submit("--json")
-      assert.deepStrictEqual(
-        lines(again.stdout).map((line) => JSON.parse(line)),
-        ids.map((turnId) => ({ turnId, conversationId: turnId, isNew: false }))
-      )
-      assert.include(again.stderr, "All 3 had been submitted before.")
-      assert.strictEqual(service.provider.count(), 3)
-
-      assert.deepInclude(yield* holdfast(service, ["answer", "why"]), { code: 0, stdout: "Because.\n", stderr: "" })
-      const failed = yield* holdfast(service, ["answer", "how"])
-      assert.deepInclude(failed, { code: 1, stdout: "" })
-      assert.match(failed.stderr, /^Turn how: failed: 400 /)
-      assert.deepInclude(yield* holdfast(service, ["answer", "none"]), {
-        code: 1,
-        stderr: "holdfast: There is no turn none.\n"
-      })
-      assert.strictEqual((yield* holdfast(service, ["answer", "no id"])).code, 2)
-      assert.strictEqual(JSON.parse((yield* holdfast(service, ["answer", "--json", "why"])).stdout).status, "completed")
+  It.live("rule X15: a file of prompts is submitted once, however often; the answers are fetched by id", function* () {
+    const service = yield* Service.start()
+    ProcessSetup.script(service.provider, {
+      "Why?": [ProcessSetup.answer("Because.")],
+      "How?": [{ status: 400, body: "No." }],
+      "When?": [ProcessSetup.answer("Now.")]
     })
-  )
+    const files = {
+      "night.jsonl": ['{"prompt":"Why?","id":"why"}', '{"prompt":"How?","id":"how"}', '{"prompt":"When?"}'].join("\n")
+    }
+    const submit = (...args: ReadonlyArray<string>) =>
+      holdfast(service, ["submit", "--each", "night.jsonl", ...args], { files })
+    const first = yield* submit()
+    assert.strictEqual(first.code, 0, first.stderr)
+    const ids = lines(first.stdout)
+    assert.deepStrictEqual(ids.slice(0, 2), ["why", "how"])
 
-  it.live(
+    const waited = yield* holdfast(service, ["wait", ...ids])
+    assert.strictEqual(waited.code, 1)
+    assert.sameMembers(
+      lines(waited.stdout).map((line) => line.split(" ").slice(0, 2).join(" ").replace(/:$/, "")),
+      ["why completed", "how failed", `${ids[2]} completed`]
+    )
+    const again = yield* submit("--json")
+    assert.deepStrictEqual(
+      lines(again.stdout).map((line) => JSON.parse(line)),
+      ids.map((turnId) => ({ turnId, conversationId: turnId, isNew: false }))
+    )
+    assert.include(again.stderr, "All 3 had been submitted before.")
+    assert.strictEqual(service.provider.count(), 3)
+
+    assert.deepInclude(yield* holdfast(service, ["answer", "why"]), { code: 0, stdout: "Because.\n", stderr: "" })
+    const failed = yield* holdfast(service, ["answer", "how"])
+    assert.deepInclude(failed, { code: 1, stdout: "" })
+    assert.match(failed.stderr, /^Turn how: failed: 400 /)
+    assert.deepInclude(yield* holdfast(service, ["answer", "none"]), {
+      code: 1,
+      stderr: "holdfast: There is no turn none.\n"
+    })
+    assert.strictEqual((yield* holdfast(service, ["answer", "no id"])).code, 2)
+    assert.strictEqual(JSON.parse((yield* holdfast(service, ["answer", "--json", "why"])).stdout).status, "completed")
+  })
+
+  It.live(
     "rule X15: a prompt of its own from the command line or a pipe; a refused prompt is reported with its line",
-    () =>
-      Effect.gen(function* () {
-        const service = yield* Service.start()
-        service.provider.fallback(() => ProcessSetup.answer("Here."))
-        assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
-        const again = yield* holdfast(service, ["submit", "Why?", "--id", "one"])
-        assert.deepInclude(again, { code: 0, stdout: "one\n", stderr: "It had been submitted before.\n" })
-        assert.strictEqual(
-          (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
-          "two\n"
-        )
-        const files = { "p.jsonl": '{"prompt":"Other","id":"one"}\n{"prompt":"New","id":"three"}' }
-        const mixed = yield* holdfast(service, ["submit", "--each", "p.jsonl"], { files })
-        assert.deepInclude(mixed, { code: 1, stdout: "three\n" })
-        assert.match(mixed.stderr, /^line 1: /)
-        assert.strictEqual((yield* holdfast(service, ["submit", "--each", "p.jsonl", "Why?"], { files })).code, 2)
-        assert.strictEqual((yield* holdfast(service, ["submit"])).code, 2)
-      })
-  )
-
-  it.live("rule X15: a turn that waits is not answered yet, is watched later, and is ended", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.respond(ProcessSetup.overloaded, ProcessSetup.overloaded, ProcessSetup.answer("Here at last."))
-      yield* holdfast(service, ["submit", "Why?", "--id", "one"])
-      yield* holdfast(service, ["submit", "How?", "--id", "two"])
-      const pending = holdfast(service, ["answer", "two"])
-      const found = yield* Process.eventually("turn two to wait", pending, ({ stderr }) => stderr.includes("waiting"))
-      assert.deepInclude(found, { code: 3, stdout: "" })
-      assert.match(found.stderr, /^Turn two: waiting until \d{4}-\d\d-\d\d [\d:]+: 529 Overloaded\n$/)
-      assert.strictEqual((yield* holdfast(service, ["wait", "--timeout", "10 millis", "one", "two"])).code, 3)
-      const cancelled = yield* holdfast(service, ["cancel", "two", "none"])
-      assert.deepInclude(cancelled, { code: 1, stdout: "two aborted\n" })
-      assert.include(cancelled.stderr, "none: There is no turn none.")
-
-      const attached = yield* Effect.forkChild(holdfast(service, ["attach", "one"]))
-      yield* service.call({ path: "/v1/conversations/one/retry-now", body: {} })
-      const { code, stderr, stdout } = yield* Fiber.join(attached)
-      assert.deepStrictEqual([code, stdout], [0, "Here at last.\n"])
-      assert.match(stderr, /^Turn one of conversation one\.\n/)
-      const events = yield* holdfast(service, ["attach", "--json", "one"])
-      assert.strictEqual(JSON.parse(lines(events.stdout).at(-1) ?? "").status, "completed")
-    })
-  )
-
-  it.live("rule X15: turns are retried, switched and given up by a filter, each with what became of it", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start({ retry: Service.LONG, providers: ["main", "spare"] })
-      const calls = ProcessSetup.script(service.provider, {
-        "Why?": [{ status: 400, body: "No." }, ProcessSetup.answer("Because.")],
-        "How?": [{ status: 400, body: "No." }, ProcessSetup.answer("Later.")],
-        "When?": [ProcessSetup.overloaded, ProcessSetup.answer("Now.")],
-        "Where?": [ProcessSetup.overloaded, ProcessSetup.overloaded]
-      })
-      // An answer of an endpoint wakes the turns that wait for it, so they wait for another one.
-      for (const [id, prompt, tag, model] of [
-        ["why", "Why?", "night", "main/m"],
-        ["how", "How?", "night", "main/m"],
-        ["when", "When?", "night", "spare/m"],
-        ["where", "Where?", "night/late", "spare/m"]
-      ] as const) {
-        yield* holdfast(service, ["submit", prompt, "--id", id, "--tag", tag, "--model", model])
-      }
-      const state = (id: string) => holdfast(service, ["answer", "--json", id])
-      const until = (id: string, status: string) =>
-        Process.eventually(`turn ${id} to be ${status}`, state(id), ({ stdout }) => stdout.includes(`"${status}"`))
-      for (const id of ["why", "how"]) yield* until(id, "failed")
-      for (const id of ["when", "where"]) yield* until(id, "waiting")
-      // Another prompt has come since.
-      yield* service.call(ProcessSetup.submission("how", "how-else", "How? Else?"))
-      yield* until("how-else", "completed")
-
-      assert.strictEqual((yield* holdfast(service, ["retry"])).code, 2)
-      const dry = yield* holdfast(service, ["retry", "--tag", "night", "--dry-run"])
-      assert.deepInclude(dry, { code: 0, stdout: "how listed\nwhy listed\n" })
-      const retried = yield* holdfast(service, ["retry", "--tag", "night"])
-      const [, by = ""] = /^why done (\S+)\n$/.exec(retried.stdout) ?? []
-      assert.deepInclude(retried, { code: 1, stderr: "how refused: Turn how-else came after it.\n" })
-      yield* until(by, "completed")
-      assert.strictEqual((yield* holdfast(service, ["retry", "--tag", "night"])).stdout, `why idle ${by}\n`)
-
-      // Turns by their ids: these and no other.
-      const named = (turnIds: ReadonlyArray<string>, more = {}) =>
-        Effect.map(
-          service.call({
-            path: "/v1/turns/commands",
-            body: { command: { type: "abort-retry" }, filter: { turnIds, ...more }, dryRun: true }
-          }),
-          ({ status, text }) => ({ status, turns: JSON.parse(text).turns })
-        )
-      const { turns } = yield* named(["where", "why", "gone", "where"])
-      assert.deepStrictEqual(turns, [
-        { turnId: "where", conversationId: "where", outcome: "listed" },
-        { turnId: "why", conversationId: "why", outcome: "idle" }
-      ])
-      assert.strictEqual((yield* named(["where"], { tag: "night" })).status, 400)
-
-      const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
-      assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
-      assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
-      const none = yield* holdfast(service, ["retry-now", "--turn", "no id"])
-      assert.deepInclude(none, {
-        code: 2,
-        stderr: 'holdfast: --turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
-      })
-      const two = yield* holdfast(service, ["retry-now", "--client", "claude", "--session", "s"])
-      assert.deepStrictEqual([two.code, two.stderr.includes("one of --tag, --client and --session")], [2, true])
-      assert.strictEqual((yield* holdfast(service, ["wait-until", "yesterday", "--turn", "where"])).code, 2)
-      const raise = ["raise-limit", "0", "--conversation", "no id"]
-      assert.deepInclude(yield* holdfast(service, raise), {
-        code: 2,
-        stdout: "",
-        stderr: 'holdfast: --conversation: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
-      })
-      const later = yield* holdfast(service, ["wait-until", "2 hours", "--turn", "where"])
-      assert.deepInclude(later, { code: 0, stdout: "where done\n" })
-      // A turn of a conversation is no call of a program, whatever its tags are.
-      assert.deepInclude(yield* holdfast(service, ["retry-now", "--client", "night/late"]), {
-        code: 0,
-        stderr: "No waiting turn matches.\n"
-      })
-      assert.deepInclude(yield* holdfast(service, ["retry-now", "--tag", "night/late"]), { stdout: "where done\n" })
-      yield* Process.eventually(
-        "a call at once",
-        Effect.sync(() => calls.length),
-        (count) => count === 8
-      )
-      yield* until("where", "waiting")
-      assert.deepInclude(yield* holdfast(service, ["give-up", "--model", "spare"]), { code: 0, stdout: "where done\n" })
-      yield* until("where", "failed")
-      assert.strictEqual(calls.length, 8)
-      const wrong = yield* service.call({
-        path: "/v1/turns/commands",
-        body: { command: { type: "retry" }, filter: {} }
-      })
-      assert.strictEqual(wrong.status, 400)
-    })
-  )
-
-  it.live("rule X15: conversations are exported whole, by tag, as JSONL and as Markdown", () =>
-    Effect.gen(function* () {
+    function* () {
       const service = yield* Service.start()
-      service.provider.fallback(() => ProcessSetup.answer("Because."))
-      for (const [id, tag] of [
-        ["one", "day"],
-        ["two", "night"]
-      ] as const) {
-        yield* holdfast(service, ["submit", "Why?", "--id", id, "--tag", tag])
-        yield* holdfast(service, ["wait", id])
-      }
-      const all = yield* holdfast(service, ["export"])
-      const exported = lines(all.stdout).map((line) => JSON.parse(line))
-      assert.deepStrictEqual(
-        exported.map(({ conversationId, messages, tags }) => [conversationId, messages.length, tags]),
-        [
-          ["two", 2, ["night"]],
-          ["one", 2, ["day"]]
-        ]
+      service.provider.fallback(() => ProcessSetup.answer("Here."))
+      assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
+      const again = yield* holdfast(service, ["submit", "Why?", "--id", "one"])
+      assert.deepInclude(again, { code: 0, stdout: "one\n", stderr: "It had been submitted before.\n" })
+      assert.strictEqual(
+        (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
+        "two\n"
       )
-      const { code, stdout } = yield* holdfast(service, ["export", "--tag", "night", "--format", "markdown"])
-      assert.strictEqual(code, 0)
-      assert.match(
-        stdout,
-        /^# Why\?\n\ntwo \| \S+ \| scripted\/m \| tags: night\n\n## User, \S+\n\nWhy\?\n\n## scripted\/m, \S+\n\nBecause\.\n\n$/
-      )
-      assert.strictEqual((yield* holdfast(service, ["export", "--since", "soon"])).code, 2)
-    })
+      const files = { "p.jsonl": '{"prompt":"Other","id":"one"}\n{"prompt":"New","id":"three"}' }
+      const mixed = yield* holdfast(service, ["submit", "--each", "p.jsonl"], { files })
+      assert.deepInclude(mixed, { code: 1, stdout: "three\n" })
+      assert.match(mixed.stderr, /^line 1: /)
+      assert.strictEqual((yield* holdfast(service, ["submit", "--each", "p.jsonl", "Why?"], { files })).code, 2)
+      assert.strictEqual((yield* holdfast(service, ["submit"])).code, 2)
+    }
   )
 
-  it.live("reports a service that is not there, or that needs a token, in one line", () =>
-    Effect.gen(function* () {
-      const away = yield* CommandLine.run(["answer", "one", "--url", "http://127.0.0.1:1"])
-      assert.deepInclude(away, { code: 1, stdout: "" })
-      assert.match(away.stderr, /^holdfast: The service at http:\/\/127\.0\.0\.1:1 does not answer \(.+\)\. .+\n$/)
-      const service = yield* refusing(401)
-      assert.deepInclude(yield* holdfast(service, ["answer", "one"]), {
-        code: 1,
-        stdout: "",
-        stderr:
-          "holdfast: The service needs its token. Export HOLDFAST_TOKEN, or the variable of server.tokenEnv, with it.\n"
-      })
+  It.live("rule X15: a turn that waits is not answered yet, is watched later, and is ended", function* () {
+    const service = yield* Service.start({ retry: Service.LONG })
+    service.provider.respond(ProcessSetup.overloaded, ProcessSetup.overloaded, ProcessSetup.answer("Here at last."))
+    yield* holdfast(service, ["submit", "Why?", "--id", "one"])
+    yield* holdfast(service, ["submit", "How?", "--id", "two"])
+    const pending = holdfast(service, ["answer", "two"])
+    const found = yield* Process.eventually("turn two to wait", pending, ({ stderr }) => stderr.includes("waiting"))
+    assert.deepInclude(found, { code: 3, stdout: "" })
+    assert.match(found.stderr, /^Turn two: waiting until \d{4}-\d\d-\d\d [\d:]+: 529 Overloaded\n$/)
+    assert.strictEqual((yield* holdfast(service, ["wait", "--timeout", "10 millis", "one", "two"])).code, 3)
+    const cancelled = yield* holdfast(service, ["cancel", "two", "none"])
+    assert.deepInclude(cancelled, { code: 1, stdout: "two aborted\n" })
+    assert.include(cancelled.stderr, "none: There is no turn none.")
+
+    const attached = yield* Effect.forkChild(holdfast(service, ["attach", "one"]))
+    yield* service.call({ path: "/v1/conversations/one/retry-now", body: {} })
+    const { code, stderr, stdout } = yield* Fiber.join(attached)
+    assert.deepStrictEqual([code, stdout], [0, "Here at last.\n"])
+    assert.match(stderr, /^Turn one of conversation one\.\n/)
+    const events = yield* holdfast(service, ["attach", "--json", "one"])
+    assert.strictEqual(JSON.parse(lines(events.stdout).at(-1) ?? "").status, "completed")
+  })
+
+  It.live("rule X15: turns are retried, switched and given up by a filter, each with what became of it", function* () {
+    const service = yield* Service.start({ retry: Service.LONG, providers: ["main", "spare"] })
+    const calls = ProcessSetup.script(service.provider, {
+      "Why?": [{ status: 400, body: "No." }, ProcessSetup.answer("Because.")],
+      "How?": [{ status: 400, body: "No." }, ProcessSetup.answer("Later.")],
+      "When?": [ProcessSetup.overloaded, ProcessSetup.answer("Now.")],
+      "Where?": [ProcessSetup.overloaded, ProcessSetup.overloaded]
     })
-  )
+    // An answer of an endpoint wakes the turns that wait for it, so they wait for another one.
+    for (const [id, prompt, tag, model] of [
+      ["why", "Why?", "night", "main/m"],
+      ["how", "How?", "night", "main/m"],
+      ["when", "When?", "night", "spare/m"],
+      ["where", "Where?", "night/late", "spare/m"]
+    ] as const) {
+      yield* holdfast(service, ["submit", prompt, "--id", id, "--tag", tag, "--model", model])
+    }
+    const state = (id: string) => holdfast(service, ["answer", "--json", id])
+    const until = (id: string, status: string) =>
+      Process.eventually(`turn ${id} to be ${status}`, state(id), ({ stdout }) => stdout.includes(`"${status}"`))
+    for (const id of ["why", "how"]) yield* until(id, "failed")
+    for (const id of ["when", "where"]) yield* until(id, "waiting")
+    // Another prompt has come since.
+    yield* service.call(ProcessSetup.submission("how", "how-else", "How? Else?"))
+    yield* until("how-else", "completed")
+
+    assert.strictEqual((yield* holdfast(service, ["retry"])).code, 2)
+    const dry = yield* holdfast(service, ["retry", "--tag", "night", "--dry-run"])
+    assert.deepInclude(dry, { code: 0, stdout: "how listed\nwhy listed\n" })
+    const retried = yield* holdfast(service, ["retry", "--tag", "night"])
+    const [, by = ""] = /^why done (\S+)\n$/.exec(retried.stdout) ?? []
+    assert.deepInclude(retried, { code: 1, stderr: "how refused: Turn how-else came after it.\n" })
+    yield* until(by, "completed")
+    assert.strictEqual((yield* holdfast(service, ["retry", "--tag", "night"])).stdout, `why idle ${by}\n`)
+
+    // Turns by their ids: these and no other.
+    const named = (turnIds: ReadonlyArray<string>, more = {}) =>
+      Effect.map(
+        service.call({
+          path: "/v1/turns/commands",
+          body: { command: { type: "abort-retry" }, filter: { turnIds, ...more }, dryRun: true }
+        }),
+        ({ status, text }) => ({ status, turns: JSON.parse(text).turns })
+      )
+    const { turns } = yield* named(["where", "why", "gone", "where"])
+    assert.deepStrictEqual(turns, [
+      { turnId: "where", conversationId: "where", outcome: "listed" },
+      { turnId: "why", conversationId: "why", outcome: "idle" }
+    ])
+    assert.strictEqual((yield* named(["where"], { tag: "night" })).status, 400)
+
+    const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
+    assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
+    assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
+    const none = yield* holdfast(service, ["retry-now", "--turn", "no id"])
+    assert.deepInclude(none, {
+      code: 2,
+      stderr: 'holdfast: --turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
+    })
+    const two = yield* holdfast(service, ["retry-now", "--client", "claude", "--session", "s"])
+    assert.deepStrictEqual([two.code, two.stderr.includes("one of --tag, --client and --session")], [2, true])
+    assert.strictEqual((yield* holdfast(service, ["wait-until", "yesterday", "--turn", "where"])).code, 2)
+    const raise = ["raise-limit", "0", "--conversation", "no id"]
+    assert.deepInclude(yield* holdfast(service, raise), {
+      code: 2,
+      stdout: "",
+      stderr: 'holdfast: --conversation: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
+    })
+    const later = yield* holdfast(service, ["wait-until", "2 hours", "--turn", "where"])
+    assert.deepInclude(later, { code: 0, stdout: "where done\n" })
+    // A turn of a conversation is no call of a program, whatever its tags are.
+    assert.deepInclude(yield* holdfast(service, ["retry-now", "--client", "night/late"]), {
+      code: 0,
+      stderr: "No waiting turn matches.\n"
+    })
+    assert.deepInclude(yield* holdfast(service, ["retry-now", "--tag", "night/late"]), { stdout: "where done\n" })
+    yield* Process.eventually(
+      "a call at once",
+      Effect.sync(() => calls.length),
+      (count) => count === 8
+    )
+    yield* until("where", "waiting")
+    assert.deepInclude(yield* holdfast(service, ["give-up", "--model", "spare"]), { code: 0, stdout: "where done\n" })
+    yield* until("where", "failed")
+    assert.strictEqual(calls.length, 8)
+    const wrong = yield* service.call({
+      path: "/v1/turns/commands",
+      body: { command: { type: "retry" }, filter: {} }
+    })
+    assert.strictEqual(wrong.status, 400)
+  })
+
+  It.live("rule X15: conversations are exported whole, by tag, as JSONL and as Markdown", function* () {
+    const service = yield* Service.start()
+    service.provider.fallback(() => ProcessSetup.answer("Because."))
+    for (const [id, tag] of [
+      ["one", "day"],
+      ["two", "night"]
+    ] as const) {
+      yield* holdfast(service, ["submit", "Why?", "--id", id, "--tag", tag])
+      yield* holdfast(service, ["wait", id])
+    }
+    const all = yield* holdfast(service, ["export"])
+    const exported = lines(all.stdout).map((line) => JSON.parse(line))
+    assert.deepStrictEqual(
+      exported.map(({ conversationId, messages, tags }) => [conversationId, messages.length, tags]),
+      [
+        ["two", 2, ["night"]],
+        ["one", 2, ["day"]]
+      ]
+    )
+    const { code, stdout } = yield* holdfast(service, ["export", "--tag", "night", "--format", "markdown"])
+    assert.strictEqual(code, 0)
+    assert.match(
+      stdout,
+      /^# Why\?\n\ntwo \| \S+ \| scripted\/m \| tags: night\n\n## User, \S+\n\nWhy\?\n\n## scripted\/m, \S+\n\nBecause\.\n\n$/
+    )
+    assert.strictEqual((yield* holdfast(service, ["export", "--since", "soon"])).code, 2)
+  })
+
+  It.live("reports a service that is not there, or that needs a token, in one line", function* () {
+    const away = yield* CommandLine.run(["answer", "one", "--url", "http://127.0.0.1:1"])
+    assert.deepInclude(away, { code: 1, stdout: "" })
+    assert.match(away.stderr, /^holdfast: The service at http:\/\/127\.0\.0\.1:1 does not answer \(.+\)\. .+\n$/)
+    const service = yield* refusing(401)
+    assert.deepInclude(yield* holdfast(service, ["answer", "one"]), {
+      code: 1,
+      stdout: "",
+      stderr:
+        "holdfast: The service needs its token. Export HOLDFAST_TOKEN, or the variable of server.tokenEnv, with it.\n"
+    })
+  })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { type Health, Ids, type TurnState } from "@holdfast/wire"
-import { Effect } from "effect"
 import * as WatchCommand from "../../../src/cli/client/WatchCommand.ts"
 import * as LocalTime from "../../../src/base/text/LocalTime.ts"
 import * as CommandLine from "../CommandLine.ts"
+import * as It from "../../It.ts"
 
 const NOW = Date.UTC(2026, 10, 24, 22)
 const RESET = NOW + 5 * 3_600_000
@@ -50,12 +50,10 @@ describe("the status line", () => {
     expect(WatchCommand.lineOf({ turns: [], health: health([window("5h", 0.2)]) })).toBe("Holdfast")
   })
 
-  it.live("is empty without a service, and has no error", () =>
-    Effect.gen(function* () {
-      const found = yield* CommandLine.run(["status-line", "--url", "http://127.0.0.1:1"])
-      expect(found).toMatchObject({ code: 0, stdout: "\n", stderr: "" })
-    })
-  )
+  It.live("is empty without a service, and has no error", function* () {
+    const found = yield* CommandLine.run(["status-line", "--url", "http://127.0.0.1:1"])
+    expect(found).toMatchObject({ code: 0, stdout: "\n", stderr: "" })
+  })
 })
 
 describe("the screen of watch", () => {

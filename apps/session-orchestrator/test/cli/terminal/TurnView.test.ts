@@ -3,7 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnView from "../../../src/cli/terminal/TurnView.ts"
-import { answer, delta, end, modelChange, retry, stepDiscarded, stepStart } from "../GivenTurn.ts"
+import { answer, delta, end, modelChange, retry, stepDiscarded, stepStart } from "../../GivenTurn.ts"
 
 const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
 

@@ -7,7 +7,8 @@ import { Deferred, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
-import { type Options, watching, withService } from "./ConversationSetup.ts"
+import { type Options, type Service, watching, withService } from "./ConversationSetup.ts"
+import type * as It from "../../It.ts"
 
 const { answer, call, hangs, text, tools, unauthorized } = ScriptedProvider
 
@@ -15,13 +16,7 @@ const { answer, call, hangs, text, tools, unauthorized } = ScriptedProvider
 const id = Ids.TurnId.make
 
 /** A service whose commits are counted from its start on. */
-const counting = (
-  options: Options,
-  test: (
-    commits: { count: number },
-    ...service: Parameters<Parameters<typeof withService>[1]>
-  ) => ReturnType<Parameters<typeof withService>[1]>
-) => {
+const counting = (options: Options, test: It.Body<[commits: { count: number }, Service]>) => {
   const commits = { count: 0 }
   const client = Layer.effect(
     SqlClient.SqlClient,
@@ -40,70 +35,58 @@ const counting = (
 describe("the commits of a single turn", () => {
   it.effect("rule X1: are three, two of them before its first delta", () => {
     const shown = Deferred.makeUnsafe<void>()
-    return counting(
-      { scripts: [hangs(shown, text("Hel"))] },
-      Effect.fnUntraced(function* (commits, { conversations }) {
-        const c = yield* conversations.create({})
-        const watcher = yield* watching(conversations.watch(c, 0))
-        commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        yield* watcher.until("text-delta")
-        assert.strictEqual(commits.count, 2)
-        yield* conversations.abort(c)
-        assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
-        assert.strictEqual(commits.count, 3)
-      })
-    )
+    return counting({ scripts: [hangs(shown, text("Hel"))] }, function* (commits, { conversations }) {
+      const c = yield* conversations.create({})
+      const watcher = yield* watching(conversations.watch(c, 0))
+      commits.count = 0
+      const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+      yield* watcher.until("text-delta")
+      assert.strictEqual(commits.count, 2)
+      yield* conversations.abort(c)
+      assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
+      assert.strictEqual(commits.count, 3)
+    })
   })
 
   it.effect("rule X1: are three for an answered turn: its acceptance, its mark, and its answer with the seal", () =>
-    counting(
-      { scripts: [answer("Hel", "lo")] },
-      Effect.fnUntraced(function* (commits, { conversations }) {
-        const c = yield* conversations.create({})
-        commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        assert.strictEqual((yield* conversations.result(turnId)).text, "Hello")
-        assert.strictEqual(commits.count, 3)
-      })
-    )
+    counting({ scripts: [answer("Hel", "lo")] }, function* (commits, { conversations }) {
+      const c = yield* conversations.create({})
+      commits.count = 0
+      const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+      assert.strictEqual((yield* conversations.result(turnId)).text, "Hello")
+      assert.strictEqual(commits.count, 3)
+    })
   )
 
   it.effect("rule D9: are two for a turn that fails finally: failure, decision and seal are one commit", () =>
-    counting(
-      { scripts: [ScriptedProvider.emits(unauthorized)] },
-      Effect.fnUntraced(function* (commits, { conversations }) {
-        const c = yield* conversations.create({})
-        commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
-        assert.strictEqual(commits.count, 2)
-      })
-    )
+    counting({ scripts: [ScriptedProvider.emits(unauthorized)] }, function* (commits, { conversations }) {
+      const c = yield* conversations.create({})
+      commits.count = 0
+      const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+      assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
+      assert.strictEqual(commits.count, 2)
+    })
   )
 
   it.effect("rule X8: contain the model's answer with tool calls before any tool begins", () =>
-    counting(
-      { scripts: [tools(call("a")), answer("Hello")] },
-      Effect.fnUntraced(function* (commits, { conversations, log }) {
-        const c = yield* conversations.create({})
-        commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        yield* conversations.result(turnId)
-        assert.deepStrictEqual(
-          (yield* log.load(turnId)).map(({ name }) => name),
-          [
-            "step/0/attempt/0/content",
-            "step/0/attempt/0",
-            "step/0/tool/0/begun",
-            "step/0/tool/0",
-            "step/1/attempt/0/content",
-            "step/1/attempt/0"
-          ]
-        )
-        // Acceptance, mark, answer and begun, tool and its message, mark, answer and seal.
-        assert.strictEqual(commits.count, 6)
-      })
-    )
+    counting({ scripts: [tools(call("a")), answer("Hello")] }, function* (commits, { conversations, log }) {
+      const c = yield* conversations.create({})
+      commits.count = 0
+      const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+      yield* conversations.result(turnId)
+      assert.deepStrictEqual(
+        (yield* log.load(turnId)).map(({ name }) => name),
+        [
+          "step/0/attempt/0/content",
+          "step/0/attempt/0",
+          "step/0/tool/0/begun",
+          "step/0/tool/0",
+          "step/1/attempt/0/content",
+          "step/1/attempt/0"
+        ]
+      )
+      // Acceptance, mark, answer and begun, tool and its message, mark, answer and seal.
+      assert.strictEqual(commits.count, 6)
+    })
   )
 })

@@ -1,5 +1,6 @@
 /** Runs conversations as a whole, on a store in memory and a test clock. */
 import { type Journal, type StorageError, Timer } from "@holdfast/journal"
+import { Observer, type Provider } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -18,6 +19,7 @@ import type * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
 import { Store } from "../../../src/storage/Store.ts"
+import type * as It from "../../It.ts"
 
 /** Waits of so many seconds, one after the other; beyond 5 s a turn leaves memory. */
 export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings => ({
@@ -27,6 +29,9 @@ export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings 
 
 export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
+  /** Calls this provider in the place of the scripted one. */
+  readonly provider?: Provider.Provider["Service"]
+  readonly observer?: Observer.Listeners
   readonly retry?: Profile.RetrySettings
   /** Providers and the names of their credentials; if absent, `test` with none. */
   readonly credentials?: Routes.Known["credentials"]
@@ -43,10 +48,24 @@ export interface Options {
   readonly storage?: Layer.Layer<SqlStore.Storage, StorageError>
 }
 
+/** What a test has of a service. */
+export interface Service {
+  readonly conversations: Conversations["Service"]
+  readonly store: Store["Service"]
+  readonly log: TurnLog.TurnLog["Service"]
+  readonly provider: ReturnType<typeof ScriptedProvider.make>
+  /** Stops the service. */
+  readonly stop: Effect.Effect<void>
+  readonly held: HeldTurns["Service"]
+  readonly condition: Condition.Condition["Service"]
+}
+
 /** Runs a test against a service, which is stopped after it. */
-export const withService = <E>(
+export const withService = (
   {
     scripts,
+    provider: own,
+    observer,
     retry = waits(1),
     credentials = { test: [] },
     store = () => ({}),
@@ -59,19 +78,11 @@ export const withService = <E>(
     systemPrompts = {},
     storage = MemoryStore.layer
   }: Options,
-  test: (service: {
-    readonly conversations: Conversations["Service"]
-    readonly store: Store["Service"]
-    readonly log: TurnLog.TurnLog["Service"]
-    readonly provider: ReturnType<typeof ScriptedProvider.make>
-    /** Stops the service. */
-    readonly stop: Effect.Effect<void>
-    /** Stops the turns of a conversation, which another process has from then on. */
-    readonly release: HeldTurns["Service"]["release"]
-  }) => Effect.Effect<void, E, Scope.Scope | TurnLog.TurnLog>
+  test: It.Body<[Service], Scope.Scope | TurnLog.TurnLog>
 ) =>
   Effect.gen(function* () {
     const provider = ScriptedProvider.make(scripts)
+    const condition = Condition.make()
     const real = yield* Store
     const turns = yield* TurnLog.TurnLog
     const known = yield* Standings
@@ -82,7 +93,7 @@ export const withService = <E>(
     )
     const resources = Layer.mergeAll(
       Layer.succeed(Providers, {
-        get: () => provider,
+        get: () => own ?? provider,
         names: Object.keys(credentials),
         unusable: () => undefined,
         credentials
@@ -92,7 +103,8 @@ export const withService = <E>(
       tools === undefined ? Tools.layerNoop : Layer.succeed(Tools.Tools, tools),
       Timer.layer,
       Quarantine.layer.pipe(Layer.provide(Timer.layer)),
-      Condition.layer
+      Layer.succeed(Condition.Condition, condition),
+      observer === undefined ? Layer.empty : Layer.succeed(Observer.Observer, observer)
     )
     const scope = yield* Scope.fork(yield* Scope.Scope)
     const context = yield* Layer.buildWithScope(
@@ -100,8 +112,9 @@ export const withService = <E>(
       scope
     )
     const conversations = yield* Effect.provide(Conversations, context)
-    const { release } = yield* Effect.provide(HeldTurns, context)
-    yield* test({ conversations, store: real, log: turns, provider, stop: Scope.close(scope, Exit.void), release })
+    const held = yield* Effect.provide(HeldTurns, context)
+    const stop = Scope.close(scope, Exit.void)
+    yield* Effect.fnUntraced(test)({ conversations, store: real, log: turns, provider, stop, held, condition })
   }).pipe(Effect.scoped, Effect.provide(storage))
 
 /** A log whose appends, each of its own, come after an effect that may refuse them. */
@@ -126,17 +139,21 @@ export const appendsAfter =
 export const writes = ({ events }: TurnLog.Append, type: TurnEvent.TurnEvent["type"]): boolean =>
   events.some((event) => event.type === type)
 
+/** Lets all work run that is possible without the clock. */
+export const settled = Effect.promise(async () => {
+  for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
+})
+
 /** Makes a call that is not answered at once. */
 export const asking = <A, E>(call: Effect.Effect<A, E>) => Effect.forkScoped(call, { startImmediately: true })
 
 /** Subscribes, and collects the frames. */
-export const watching = (frames: Stream.Stream<Frame, unknown>) =>
-  Effect.gen(function* () {
-    const seen: Array<Frame> = []
-    const fiber = yield* Stream.runForEach(frames, (frame) => Effect.sync(() => seen.push(frame))).pipe(
-      Effect.forkScoped({ startImmediately: true })
-    )
-    const until = (type: TurnEvent.TurnEvent["type"], count = 1) =>
-      Effect.repeat(Effect.yieldNow, { until: () => seen.filter(({ event }) => event.type === type).length >= count })
-    return { seen, fiber, until, types: () => seen.map(({ event }) => event.type) }
-  })
+export const watching = Effect.fnUntraced(function* (frames: Stream.Stream<Frame, unknown>) {
+  const seen: Array<Frame> = []
+  const fiber = yield* Stream.runForEach(frames, (frame) => Effect.sync(() => seen.push(frame))).pipe(
+    Effect.forkScoped({ startImmediately: true })
+  )
+  const until = (type: TurnEvent.TurnEvent["type"], count = 1) =>
+    Effect.repeat(Effect.yieldNow, { until: () => seen.filter(({ event }) => event.type === type).length >= count })
+  return { seen, fiber, until, types: () => seen.map(({ event }) => event.type) }
+})

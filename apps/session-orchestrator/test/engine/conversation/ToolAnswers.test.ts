@@ -1,8 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import type { Toolbox } from "@holdfast/kernel"
 import type { ConversationState } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Tools from "../../../src/engine/conversation/Tools.ts"
+import * as It from "../../It.ts"
 
 describe("ToolAnswers", () => {
   const ran: Array<readonly [string, boolean | undefined]> = []
@@ -23,24 +24,22 @@ describe("ToolAnswers", () => {
     definitions.flatMap(({ confirmWithinMs, name }) => (confirmWithinMs === undefined ? [] : [name]))
   const call = (toolName: string) => ({ type: "tool-call", toolCallId: "1", toolName, input: {} }) as const
 
-  it.effect("a tool with an answer has no question, and its calls run as approved ones, or fail", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(confirmed(over(undefined)), ["send", "toString"])
-      assert.deepStrictEqual(confirmed(over({ send: "approve" })), ["toString"])
-      yield* over({ send: "approve" }).run(call("send"))
-      yield* over({ send: "approve" }).run(call("toString"))
-      const refused = yield* over({ send: "refuse" }).run(call("send"))
-      assert.deepStrictEqual(refused, {
-        output: "A person refused this call, and every call of send in this conversation.",
-        isError: true
-      })
-      // A person has approved this call.
-      yield* over({ send: "refuse" }).run(call("send"), true)
-      assert.deepStrictEqual(ran, [
-        ["send", true],
-        ["toString", false],
-        ["send", true]
-      ])
+  It.effect("a tool with an answer has no question, and its calls run as approved ones, or fail", function* () {
+    assert.deepStrictEqual(confirmed(over(undefined)), ["send", "toString"])
+    assert.deepStrictEqual(confirmed(over({ send: "approve" })), ["toString"])
+    yield* over({ send: "approve" }).run(call("send"))
+    yield* over({ send: "approve" }).run(call("toString"))
+    const refused = yield* over({ send: "refuse" }).run(call("send"))
+    assert.deepStrictEqual(refused, {
+      output: "A person refused this call, and every call of send in this conversation.",
+      isError: true
     })
-  )
+    // A person has approved this call.
+    yield* over({ send: "refuse" }).run(call("send"), true)
+    assert.deepStrictEqual(ran, [
+      ["send", true],
+      ["toString", false],
+      ["send", true]
+    ])
+  })
 })

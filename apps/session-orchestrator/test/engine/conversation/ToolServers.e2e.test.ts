@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
@@ -9,6 +9,7 @@ import { type ToolServerConfig, ToolServers } from "@holdfast/mcp"
 import { freePort } from "../../FreePort.ts"
 import * as Process from "../../service/Process.ts"
 import * as TestToolServers from "@holdfast/mcp/testing"
+import * as It from "../../It.ts"
 
 const { call, server, unruly } = TestToolServers
 
@@ -59,62 +60,56 @@ const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
 })
 
 describe.concurrent("tool servers", () => {
-  it.live("a real server is reached over HTTP, and again after it was away", () =>
-    Effect.gen(function* () {
-      const port = yield* freePort
-      const life = yield* Scope.fork(yield* Scope.Scope)
-      yield* Scope.provide(everythingOnHttp(port), life)
-      const tools = yield* start(
-        server("everything", { reach: { type: "http", url: `http://127.0.0.1:${port}/mcp`, headers: {} } })
-      )
-      assert.strictEqual(yield* tools.says("get-sum", { a: 1, b: 2 }), "The sum of 1 and 2 is 3.")
-      yield* Scope.close(life, Exit.void)
-      const said = yield* tools.says("get-sum", { a: 1, b: 2 })
-      assert.match(said, /^ERROR The tool server "everything" (failed in this call|is not running)/)
-      yield* everythingOnHttp(port)
-      yield* Process.eventually("it to be back", tools.says("get-sum", { a: 1, b: 2 }), (said) =>
-        said.startsWith("The sum")
-      )
-    }).pipe(Effect.scoped)
-  )
+  It.live("a real server is reached over HTTP, and again after it was away", function* () {
+    const port = yield* freePort
+    const life = yield* Scope.fork(yield* Scope.Scope)
+    yield* Scope.provide(everythingOnHttp(port), life)
+    const tools = yield* start(
+      server("everything", { reach: { type: "http", url: `http://127.0.0.1:${port}/mcp`, headers: {} } })
+    )
+    assert.strictEqual(yield* tools.says("get-sum", { a: 1, b: 2 }), "The sum of 1 and 2 is 3.")
+    yield* Scope.close(life, Exit.void)
+    const said = yield* tools.says("get-sum", { a: 1, b: 2 })
+    assert.match(said, /^ERROR The tool server "everything" (failed in this call|is not running)/)
+    yield* everythingOnHttp(port)
+    yield* Process.eventually("it to be back", tools.says("get-sum", { a: 1, b: 2 }), (said) =>
+      said.startsWith("The sum")
+    )
+  })
 
-  it.live("servers get their own variables and none of Holdfast's, and cannot pass a secret to a model", () =>
-    Effect.gen(function* () {
-      const secret = "hush-hush-0123456789"
-      const tools = yield* start(
-        server("unruly", {
-          reach: unruly([], { SERVICE_TOKEN: secret, LEVEL: "verbose" }),
-          secrets: [Redacted.make(secret)]
-        })
-      )
-      const environment = yield* tools.says("env")
-      assert.include(environment, '"LEVEL":"verbose"')
-      assert.include(environment, '"SERVICE_TOKEN":"[redacted]"')
-      assert.notInclude(environment, "VITEST")
-    }).pipe(Effect.scoped)
-  )
+  It.live("servers get their own variables and none of Holdfast's, and cannot pass a secret to a model", function* () {
+    const secret = "hush-hush-0123456789"
+    const tools = yield* start(
+      server("unruly", {
+        reach: unruly([], { SERVICE_TOKEN: secret, LEVEL: "verbose" }),
+        secrets: [Redacted.make(secret)]
+      })
+    )
+    const environment = yield* tools.says("env")
+    assert.include(environment, '"LEVEL":"verbose"')
+    assert.include(environment, '"SERVICE_TOKEN":"[redacted]"')
+    assert.notInclude(environment, "VITEST")
+  })
 
-  it.live("servers end with the service, with their children, even if they ignore SIGTERM", () =>
-    Effect.gen(function* () {
-      const command = [process.execPath, TestToolServers.UNRULY].map((word) => `'${word}'`).join(" ")
-      const file = path.join(yield* Process.directory, "pids")
-      const tools = yield* start(
-        server("stubborn", { reach: unruly(["stubborn", `sigterm=${file}`]) }),
-        server("deaf", { reach: unruly(["stubborn", `sigterm=${file}`]) }),
-        // Like with npx: the server is a grandchild.
-        server("wrapped", {
-          reach: { type: "stdio", command: "/bin/sh", args: ["-c", `${command}; true`], env: {}, cwd: undefined }
-        })
-      )
-      const pids = yield* Effect.forEach(["stubborn", "deaf", "wrapped"], (name) =>
-        Effect.map(tools.says(`${name}__pid`), Number)
-      )
-      assert.isTrue(pids.every(isAlive))
-      fs.writeFileSync(file, pids.slice(0, 2).join(" "))
-      yield* tools.close
-      assert.deepStrictEqual(pids.filter(isAlive), [])
-      // In parallel: each got its signal while the other one was alive.
-      assert.strictEqual(fs.readFileSync(`${file}.alive`, "utf8"), "2 2 ")
-    }).pipe(Effect.scoped)
-  )
+  It.live("servers end with the service, with their children, even if they ignore SIGTERM", function* () {
+    const command = [process.execPath, TestToolServers.UNRULY].map((word) => `'${word}'`).join(" ")
+    const file = path.join(yield* Process.directory, "pids")
+    const tools = yield* start(
+      server("stubborn", { reach: unruly(["stubborn", `sigterm=${file}`]) }),
+      server("deaf", { reach: unruly(["stubborn", `sigterm=${file}`]) }),
+      // Like with npx: the server is a grandchild.
+      server("wrapped", {
+        reach: { type: "stdio", command: "/bin/sh", args: ["-c", `${command}; true`], env: {}, cwd: undefined }
+      })
+    )
+    const pids = yield* Effect.forEach(["stubborn", "deaf", "wrapped"], (name) =>
+      Effect.map(tools.says(`${name}__pid`), Number)
+    )
+    assert.isTrue(pids.every(isAlive))
+    fs.writeFileSync(file, pids.slice(0, 2).join(" "))
+    yield* tools.close
+    assert.deepStrictEqual(pids.filter(isAlive), [])
+    // In parallel: each got its signal while the other one was alive.
+    assert.strictEqual(fs.readFileSync(`${file}.alive`, "utf8"), "2 2 ")
+  })
 })

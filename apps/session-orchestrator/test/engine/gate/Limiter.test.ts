@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 import { Limiter, type Permit } from "../../../src/engine/gate/Limiter.ts"
 import { ManualClock } from "../conversation/ManualClock.ts"
+import * as It from "../../It.ts"
 
 /** A call that asks for a permit; `end` gives it back, or stops waiting. */
 const ask = (limiter: Limiter, tokens = 0) =>
@@ -21,54 +22,49 @@ const ask = (limiter: Limiter, tokens = 0) =>
   })
 
 describe("Limiter", () => {
-  it.effect("a minute's requests wait for the clock, which is set once", () =>
-    Effect.gen(function* () {
-      const clock = new ManualClock()
-      const limiter = new Limiter({ requestsPerMinute: 1 }, clock)
-      const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
-      yield* first.end
-      expect(clock.size).toBe(1)
-      clock.move(60_999)
-      expect(second.permit).toBeUndefined()
-      clock.move(1)
-      expect(second.permit).toBeDefined()
-      expect(third.permit).toBeUndefined()
-      expect(clock.size).toBe(1)
-      yield* third.end
-      yield* second.end
-      expect(clock.size).toBe(0)
-    })
-  )
+  It.effect("a minute's requests wait for the clock, which is set once", function* () {
+    const clock = new ManualClock()
+    const limiter = new Limiter({ requestsPerMinute: 1 }, clock)
+    const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
+    yield* first.end
+    expect(clock.size).toBe(1)
+    clock.move(60_999)
+    expect(second.permit).toBeUndefined()
+    clock.move(1)
+    expect(second.permit).toBeDefined()
+    expect(third.permit).toBeUndefined()
+    expect(clock.size).toBe(1)
+    yield* third.end
+    yield* second.end
+    expect(clock.size).toBe(0)
+  })
 
-  it.effect("tokens that a call did not use are given back, and those beyond the estimate count", () =>
-    Effect.gen(function* () {
-      const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
-      expect(limiter.countsTokens).toBe(true)
-      const [first, second] = yield* Effect.all([ask(limiter, 90), ask(limiter, 60)])
-      expect(second.permit).toBeUndefined()
-      first.permit?.counted({ inputTokens: 30, outputTokens: 15 })
-      expect(second.permit).toBeUndefined()
-      first.permit?.counted({ inputTokens: 30, outputTokens: 20 })
-      expect(second.permit).toBeUndefined()
-      first.permit?.counted({ inputTokens: 20, outputTokens: 20 })
-      expect(second.permit).toBeDefined()
-      expect(limiter.use.seconds.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(100)
-    })
-  )
+  It.effect("tokens that a call did not use are given back, and those beyond the estimate count", function* () {
+    const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
+    expect(limiter.countsTokens).toBe(true)
+    const [first, second] = yield* Effect.all([ask(limiter, 90), ask(limiter, 60)])
+    expect(second.permit).toBeUndefined()
+    first.permit?.counted({ inputTokens: 30, outputTokens: 15 })
+    expect(second.permit).toBeUndefined()
+    first.permit?.counted({ inputTokens: 30, outputTokens: 20 })
+    expect(second.permit).toBeUndefined()
+    first.permit?.counted({ inputTokens: 20, outputTokens: 20 })
+    expect(second.permit).toBeDefined()
+    expect(limiter.use.seconds.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(100)
+  })
 
-  it.effect("a provider that reports no input is charged the estimate", () =>
-    Effect.gen(function* () {
-      const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
-      const call = yield* ask(limiter, 40)
-      call.permit?.counted({ outputTokens: 5 })
-      expect(limiter.use.seconds).toMatchObject([{ tokens: 45, requests: 1 }])
-      call.permit?.counted({ inputTokens: 30 })
-      expect(limiter.use.seconds).toMatchObject([{ tokens: 30, requests: 1 }])
-    })
-  )
+  It.effect("a provider that reports no input is charged the estimate", function* () {
+    const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
+    const call = yield* ask(limiter, 40)
+    call.permit?.counted({ outputTokens: 5 })
+    expect(limiter.use.seconds).toMatchObject([{ tokens: 45, requests: 1 }])
+    call.permit?.counted({ inputTokens: 30 })
+    expect(limiter.use.seconds).toMatchObject([{ tokens: 30, requests: 1 }])
+  })
 
-  it.effect("Limiter.L4: other processes' use counts, and is checked again if nothing else would wake the call", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "Limiter.L4: other processes' use counts, and is checked again if nothing else would wake the call",
+    function* () {
       const clock = new ManualClock()
       const limiter = new Limiter({ calls: 1 }, clock)
       limiter.setOthers([{ underway: 1, seconds: [] }])
@@ -78,21 +74,19 @@ describe("Limiter", () => {
       limiter.setOthers([])
       expect(call.permit).toBeDefined()
       expect(clock.size).toBe(0)
-    })
+    }
   )
 
-  it.effect("Limiter.L4: idle processes are not checked again: the end of an own call wakes the next", () =>
-    Effect.gen(function* () {
-      const clock = new ManualClock()
-      const limiter = new Limiter({ calls: 1 }, clock)
-      const first = yield* ask(limiter)
-      limiter.setOthers([{ underway: 0, seconds: [] }])
-      const second = yield* ask(limiter)
-      expect(clock.size).toBe(0)
-      yield* first.end
-      expect(second.permit).toBeDefined()
-    })
-  )
+  It.effect("Limiter.L4: idle processes are not checked again: the end of an own call wakes the next", function* () {
+    const clock = new ManualClock()
+    const limiter = new Limiter({ calls: 1 }, clock)
+    const first = yield* ask(limiter)
+    limiter.setOthers([{ underway: 0, seconds: [] }])
+    const second = yield* ask(limiter)
+    expect(clock.size).toBe(0)
+    yield* first.end
+    expect(second.permit).toBeDefined()
+  })
 
   it("without limits no call waits, and none has to be measured", () => {
     const limiter = new Limiter({}, new ManualClock())

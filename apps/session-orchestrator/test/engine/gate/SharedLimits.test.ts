@@ -7,6 +7,7 @@ import { TestClock } from "effect/testing"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import { GateTable } from "../../../src/storage/tables/GateTable.ts"
 import { onDisk } from "../conversation/CrowdedEndpoint.ts"
+import * as It from "../../It.ts"
 
 /** The limiter of a runner. */
 const runner = Effect.fnUntraced(function* (allowance: Allowance.Allowance) {
@@ -78,39 +79,37 @@ it.effect("rule X6: calls that another runner began count for its minute", () =>
   )
 )
 
-it.effect("rule X6: with the database away a runner keeps the limits by itself", () =>
-  Effect.gen(function* () {
-    let isAway = false
-    let asked = 0
-    const table = Layer.succeed(GateTable, {
-      exchange: () => Effect.succeed([]),
-      share: (_own, providers) =>
-        Effect.suspend(() => {
-          asked++
-          return isAway
-            ? Effect.fail(new StorageError({ message: "away" }))
-            : Effect.succeed(providers.map((provider) => ({ provider, runner: "other", underway: 1, seconds: [] })))
-        })
-    })
-    yield* Effect.gen(function* () {
-      const limiter = yield* runner({ calls: 1 })
-      yield* TestClock.adjust(10_000)
-      expect(asked).toBe(0)
-      const first = yield* call(limiter)
-      yield* aSecond
-      yield* first.end
-      const second = yield* call(limiter)
-      yield* TestClock.adjust(10_000)
-      expect(second.hasBegun).toBe(false)
-      isAway = true
-      yield* aSecond
-      expect(second.hasBegun).toBe(true)
-      yield* second.end
-      // Its calls count for a minute; then there is nothing left to report.
-      yield* TestClock.adjust(70_000)
-      const before = asked
-      yield* TestClock.adjust(300_000)
-      expect(asked).toBe(before)
-    }).pipe(Effect.provide(table), Effect.scoped)
+It.effect("rule X6: with the database away a runner keeps the limits by itself", function* () {
+  let isAway = false
+  let asked = 0
+  const table = Layer.succeed(GateTable, {
+    exchange: () => Effect.succeed([]),
+    share: (_own, providers) =>
+      Effect.suspend(() => {
+        asked++
+        return isAway
+          ? Effect.fail(new StorageError({ message: "away" }))
+          : Effect.succeed(providers.map((provider) => ({ provider, runner: "other", underway: 1, seconds: [] })))
+      })
   })
-)
+  yield* Effect.gen(function* () {
+    const limiter = yield* runner({ calls: 1 })
+    yield* TestClock.adjust(10_000)
+    expect(asked).toBe(0)
+    const first = yield* call(limiter)
+    yield* aSecond
+    yield* first.end
+    const second = yield* call(limiter)
+    yield* TestClock.adjust(10_000)
+    expect(second.hasBegun).toBe(false)
+    isAway = true
+    yield* aSecond
+    expect(second.hasBegun).toBe(true)
+    yield* second.end
+    // Its calls count for a minute; then there is nothing left to report.
+    yield* TestClock.adjust(70_000)
+    const before = asked
+    yield* TestClock.adjust(300_000)
+    expect(asked).toBe(before)
+  }).pipe(Effect.provide(table), Effect.scoped)
+})

@@ -13,16 +13,13 @@ const settled = Effect.repeat(Effect.yieldNow, { times: 200 })
 
 describe("a prompt", () => {
   it.effect("its turn begins with the conversation's history", () =>
-    withService(
-      { scripts: [answer("one"), answer("two")] },
-      Effect.fnUntraced(function* ({ conversations, provider }) {
-        const c = yield* conversations.create({})
-        for (const prompt of ["One?", "Two?"]) yield* conversations.result(yield* conversations.prompt(c, { prompt }))
-        const [first, second] = provider.requests
-        assert.strictEqual(first?.messages.length, 1)
-        assert.deepStrictEqual(second?.messages, (yield* Logged.history(c)).slice(0, 3))
-      })
-    )
+    withService({ scripts: [answer("one"), answer("two")] }, function* ({ conversations, provider }) {
+      const c = yield* conversations.create({})
+      for (const prompt of ["One?", "Two?"]) yield* conversations.result(yield* conversations.prompt(c, { prompt }))
+      const [first, second] = provider.requests
+      assert.strictEqual(first?.messages.length, 1)
+      assert.deepStrictEqual(second?.messages, (yield* Logged.history(c)).slice(0, 3))
+    })
   )
 
   it.effect("has the answer of a turn that the start takes up, though its prompt arrives before", () => {
@@ -44,7 +41,7 @@ describe("a prompt", () => {
             )
         })
       },
-      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+      function* ({ conversations, provider, store }) {
         const { conversationId } = NumberedData.conversation(1)
         yield* store.createConversation({ ...NumberedData.conversation(1), model: "test/m" })
         yield* Logged.accept(NumberedData.turn(1, 1), { isOpened: true })
@@ -54,7 +51,7 @@ describe("a prompt", () => {
         yield* conversations.result(yield* Fiber.join(prompt))
         assert.strictEqual(provider.requests.length, 2)
         assert.deepStrictEqual(provider.requests[1]?.messages, (yield* Logged.history(conversationId)).slice(0, 3))
-      })
+      }
     )
   })
 })

@@ -5,12 +5,13 @@ import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile } from "@holdfast/policy"
 import { type Command, Ids } from "@holdfast/wire"
-import { Deferred, Effect, Exit, Fiber, type Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { ANSWER_LIMIT } from "../../../src/engine/orchestrator/Commands.ts"
 import type { Conversations } from "../../../src/engine/conversation/Conversations.ts"
 import { appendsAfter, asking, waits, watching, withService, writes } from "../conversation/ConversationSetup.ts"
 import * as Logged from "../../storage/Logged.ts"
+import type * as It from "../../It.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
 
@@ -34,7 +35,7 @@ interface SleepingTurn {
 }
 
 /** A turn that waits; `append` decides when its disk takes the ends of waits. */
-const waiting = <E>(
+const waiting = (
   {
     append = Effect.void,
     retry = PARKED
@@ -42,7 +43,7 @@ const waiting = <E>(
     readonly append?: Effect.Effect<void, StorageError | JournalConflict>
     readonly retry?: Profile.RetrySettings
   },
-  test: (given: SleepingTurn) => Effect.Effect<void, E, Scope.Scope>
+  test: It.Body<[SleepingTurn]>
 ) =>
   withService(
     {
@@ -52,19 +53,16 @@ const waiting = <E>(
         records.some(({ name }) => Records.positionOf(name)?.kind === "Wake") ? append : Effect.void
       )
     },
-    Effect.fnUntraced(function* ({ conversations, log, provider, stop }) {
+    function* ({ conversations, log, provider, stop }) {
       const conversationId = yield* conversations.create({})
       yield* conversations.prompt(conversationId, { prompt: "Hi", turnId })
       const watcher = yield* watching(conversations.watchTurn(turnId))
       yield* watcher.until("provider-retry")
-      const given = { conversations, c: conversationId, provider, stop }
       const recorded = Effect.map(log.load(turnId), commandsOf)
-      yield* test({
-        ...given,
-        recorded,
-        steer: (type, id) => conversations.steer(commandOf(conversationId, type, id), "a test")
-      })
-    })
+      const steer: SleepingTurn["steer"] = (type, id) =>
+        conversations.steer(commandOf(conversationId, type, id), "a test")
+      yield* Effect.gen(() => test({ conversations, c: conversationId, provider, stop, recorded, steer }))
+    }
   )
 
 /** The commands in a turn's record, in order; `undefined` where a wait ended by itself. */
@@ -100,35 +98,31 @@ describe("a command", () => {
     "rule X4: not recorded because the disk is full: refused in bounded time with the reason, and carried out later",
     () => {
       const disk = full()
-      return waiting({ append: disk.append, retry: RESIDENT }, ({ conversations, recorded, steer }) =>
-        Effect.gen(function* () {
-          const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
-          yield* TestClock.adjust(ANSWER_LIMIT)
-          const refusal = yield* Fiber.join(answer)
-          assert.strictEqual(refusal._tag, "StorageError")
-          assert.match(refusal.message, /not on disk after 10s\. .* not withdrawn: .*same commandId/)
-          assert.deepStrictEqual(yield* recorded, [])
-          const again = yield* asking(steer("retry-now", "k"))
-          yield* disk.free
-          // After 1, 2, 4 and 8 seconds the disk is asked again.
-          yield* TestClock.adjust("6 seconds")
-          assert.isTrue(yield* Fiber.join(again))
-          assert.deepStrictEqual(yield* recorded, ["k"])
-          assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
-        })
-      )
+      return waiting({ append: disk.append, retry: RESIDENT }, function* ({ conversations, recorded, steer }) {
+        const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
+        yield* TestClock.adjust(ANSWER_LIMIT)
+        const refusal = yield* Fiber.join(answer)
+        assert.strictEqual(refusal._tag, "StorageError")
+        assert.match(refusal.message, /not on disk after 10s\. .* not withdrawn: .*same commandId/)
+        assert.deepStrictEqual(yield* recorded, [])
+        const again = yield* asking(steer("retry-now", "k"))
+        yield* disk.free
+        // After 1, 2, 4 and 8 seconds the disk is asked again.
+        yield* TestClock.adjust("6 seconds")
+        assert.isTrue(yield* Fiber.join(again))
+        assert.deepStrictEqual(yield* recorded, ["k"])
+        assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
+      })
     }
   )
 
   it.effect("rule X4: during shutdown: refused, and never answered as taken", () =>
-    waiting({ append: full().append, retry: RESIDENT }, ({ recorded, steer, stop }) =>
-      Effect.gen(function* () {
-        const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
-        yield* stop
-        assert.strictEqual((yield* Fiber.join(answer))._tag, "TurnStopped")
-        assert.deepStrictEqual(yield* recorded, [])
-      })
-    )
+    waiting({ append: full().append, retry: RESIDENT }, function* ({ recorded, steer, stop }) {
+      const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
+      yield* stop
+      assert.strictEqual((yield* Fiber.join(answer))._tag, "TurnStopped")
+      assert.deepStrictEqual(yield* recorded, [])
+    })
   )
 
   it.effect(
@@ -140,34 +134,30 @@ describe("a command", () => {
         isBroken = false
         return Effect.die(new TypeError("boom"))
       })
-      return waiting({ append, retry: RESIDENT }, ({ conversations, recorded, steer }) =>
-        Effect.gen(function* () {
-          const error = yield* Effect.flip(steer("retry-now", "k"))
-          assert.strictEqual(error._tag, "TurnStopped")
-          assert.include(error.message, "boom")
-          assert.deepStrictEqual(yield* recorded, [])
-          const again = yield* asking(steer("retry-now", "k"))
-          yield* TestClock.adjust("1 second")
-          assert.isTrue(yield* Fiber.join(again))
-          assert.deepStrictEqual(yield* recorded, ["k"])
-          assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
-        })
-      )
+      return waiting({ append, retry: RESIDENT }, function* ({ conversations, recorded, steer }) {
+        const error = yield* Effect.flip(steer("retry-now", "k"))
+        assert.strictEqual(error._tag, "TurnStopped")
+        assert.include(error.message, "boom")
+        assert.deepStrictEqual(yield* recorded, [])
+        const again = yield* asking(steer("retry-now", "k"))
+        yield* TestClock.adjust("1 second")
+        assert.isTrue(yield* Fiber.join(again))
+        assert.deepStrictEqual(yield* recorded, ["k"])
+        assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
+      })
     }
   )
 
   it.effect("rule X4: for one turn: does nothing to another", () =>
-    waiting({}, ({ c, conversations, provider, recorded }) =>
-      Effect.gen(function* () {
-        const other = Ids.TurnId.make("b")
-        assert.isFalse(yield* conversations.abort(c, other))
-        assert.isFalse(yield* conversations.steer(commandOf(c, "retry-now", "k"), "a test", other))
-        assert.deepStrictEqual(yield* recorded, [])
-        assert.strictEqual(provider.requests.length, 1)
-        assert.isTrue(yield* conversations.abort(c, turnId))
-        assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
-      })
-    )
+    waiting({}, function* ({ c, conversations, provider, recorded }) {
+      const other = Ids.TurnId.make("b")
+      assert.isFalse(yield* conversations.abort(c, other))
+      assert.isFalse(yield* conversations.steer(commandOf(c, "retry-now", "k"), "a test", other))
+      assert.deepStrictEqual(yield* recorded, [])
+      assert.strictEqual(provider.requests.length, 1)
+      assert.isTrue(yield* conversations.abort(c, turnId))
+      assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
+    })
   )
 })
 
@@ -181,7 +171,7 @@ describe("a command that names no turn", () => {
           retry: PARKED,
           store: () => ({ hasCommand: () => Effect.never })
         },
-        Effect.fnUntraced(function* ({ conversations, log }) {
+        function* ({ conversations, log }) {
           const c = yield* conversations.create({})
           yield* conversations.prompt(c, { prompt: "Hi", turnId })
           yield* (yield* watching(conversations.watchTurn(turnId))).until("provider-retry")
@@ -191,7 +181,7 @@ describe("a command that names no turn", () => {
           assert.include(message, "It was not carried out. Send it again")
           assert.notInclude(message, "not withdrawn")
           assert.deepStrictEqual(commandsOf(yield* log.load(turnId)), [])
-        })
+        }
       )
   )
 
@@ -202,7 +192,7 @@ describe("a command that names no turn", () => {
     it.effect(`rule X4: sent again counts as done and does nothing to the next turn, which waits ${where}`, () =>
       withService(
         { scripts: [emits(overloaded), answer("one"), emits(overloaded), answer("two")], retry },
-        Effect.fnUntraced(function* ({ conversations, provider }) {
+        function* ({ conversations, provider }) {
           const c = yield* conversations.create({})
           const command = (id: string, turn?: Ids.TurnId) =>
             conversations.steer(commandOf(c, "retry-now", id), "a test", turn)
@@ -223,7 +213,7 @@ describe("a command that names no turn", () => {
           assert.strictEqual(provider.requests.length, 3)
           assert.isTrue(yield* command("k-1"))
           assert.strictEqual((yield* conversations.result(Ids.TurnId.make("b"))).text, "two")
-        })
+        }
       )
     )
   }
@@ -239,7 +229,7 @@ describe("an abort of a queued turn", () => {
     it.effect(`rule X4: behind a turn that ${where}: it is sealed at once, never runs, and is in no history`, () =>
       withService(
         { scripts: [emits(overloaded), answer("one"), answer("three")], retry },
-        Effect.fnUntraced(function* ({ conversations, log, provider, store }) {
+        function* ({ conversations, log, provider, store }) {
           const c = yield* conversations.create({})
           for (const id of [turnId, b, c3]) yield* conversations.prompt(c, { prompt: `Prompt ${id}`, turnId: id })
           yield* (yield* watching(conversations.watchTurn(turnId))).until("provider-retry")
@@ -276,7 +266,7 @@ describe("an abort of a queued turn", () => {
             ["user", "assistant"]
           )
           assert.strictEqual((yield* conversations.state(c)).status, "idle")
-        })
+        }
       )
     )
   }
@@ -308,7 +298,7 @@ describe("an abort of a queued turn", () => {
               })
           })
         },
-        Effect.fnUntraced(function* ({ conversations, log }) {
+        function* ({ conversations, log }) {
           const c = yield* conversations.create({})
           yield* conversations.prompt(c, { prompt: "Hi", turnId })
           const watcher = yield* watching(conversations.watch(c, 0))
@@ -330,7 +320,7 @@ describe("an abort of a queued turn", () => {
             watcher.seen.flatMap(({ id }) => id ?? []),
             stored
           )
-        })
+        }
       )
     }
   )
@@ -345,7 +335,7 @@ describe("an abort", () => {
         scripts: [hangs(reached)],
         log: appendsAfter((append) => (writes(append, "turn-end") ? disk.append : Effect.void))
       },
-      Effect.fnUntraced(function* ({ conversations }) {
+      function* ({ conversations }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId })
         yield* Deferred.await(reached)
@@ -355,7 +345,7 @@ describe("an abort", () => {
         yield* disk.free
         yield* TestClock.adjust("30 seconds")
         assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
-      })
+      }
     )
   })
 })

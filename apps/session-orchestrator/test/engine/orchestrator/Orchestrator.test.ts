@@ -17,16 +17,13 @@ const id = Ids.TurnId.make
 
 describe("a turn that is on disk alone", () => {
   it.effect("rule X4: is aborted, too, by an abort that finds another one bringing it into memory", () =>
-    withService(
-      { scripts: [hangs(Deferred.makeUnsafe())] },
-      Effect.fnUntraced(function* ({ conversations, release }) {
-        const c = yield* conversations.create({})
-        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        yield* release(c)
-        const abort = conversations.abort(c)
-        assert.deepStrictEqual(yield* Effect.all([abort, abort], { concurrency: 2 }), [true, true])
-      })
-    )
+    withService({ scripts: [hangs(Deferred.makeUnsafe())] }, function* ({ conversations, held }) {
+      const c = yield* conversations.create({})
+      yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+      yield* held.release(c)
+      const abort = conversations.abort(c)
+      assert.deepStrictEqual(yield* Effect.all([abort, abort], { concurrency: 2 }), [true, true])
+    })
   )
 })
 
@@ -66,7 +63,7 @@ describe("rule C10: a defect of the service while it runs a turn", () => {
   it.effect("rule C10: an abort ends a turn at once whose every run is stopped by a defect, as aborted", () =>
     withService(
       { scripts: [], store: (real) => ({ resumption: throwing(50, real.resumption) }) },
-      Effect.fnUntraced(function* ({ conversations, store }) {
+      function* ({ conversations, store }) {
         const c = yield* conversations.create({})
         yield* Logged.accept({ turnId: id("a"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
@@ -75,35 +72,33 @@ describe("rule C10: a defect of the service while it runs a turn", () => {
         const { end } = Option.getOrThrow(yield* store.turn(id("a")))
         assert.strictEqual(end?.status, "aborted")
         assert.isUndefined(end?.error)
-      })
+      }
     )
   )
 
   for (const [what, broken] of cases) {
     const run = (times: number) =>
-      withService({ scripts: [0, 1, 2, 3, 4].map(() => answer("one")), ...broken(times) }, (service) =>
-        Effect.gen(function* () {
-          const { conversations } = service
-          const c = yield* conversations.create({})
-          // The first turn of a conversation is not read from the disk.
-          yield* Logged.accept({ turnId: id("zero"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
-          yield* conversations.prompt(c, { prompt: "Hi", turnId: id("zero") })
-          const watcher = yield* watching(conversations.watch(c, 0))
-          const ended = yield* asking(conversations.result(id("zero")))
-          yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => ended.pollUnsafe() !== undefined })
-          const { end } = yield* Fiber.join(ended)
-          assert.strictEqual(end.status, times < 3 ? "completed" : "failed")
-          if (times >= 3) {
-            assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
-            assert.include(end.error?.message, "3 times")
-            assert.include(end.error?.message, "boom")
-          }
-          yield* watcher.until("turn-end")
-          assert.strictEqual(watcher.types().filter((type) => type === "turn-end").length, 1)
-          // No turn is behind it any more.
-          assert.strictEqual((yield* conversations.state(c)).status, "idle")
-        })
-      )
+      withService({ scripts: [0, 1, 2, 3, 4].map(() => answer("one")), ...broken(times) }, function* (service) {
+        const { conversations } = service
+        const c = yield* conversations.create({})
+        // The first turn of a conversation is not read from the disk.
+        yield* Logged.accept({ turnId: id("zero"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("zero") })
+        const watcher = yield* watching(conversations.watch(c, 0))
+        const ended = yield* asking(conversations.result(id("zero")))
+        yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => ended.pollUnsafe() !== undefined })
+        const { end } = yield* Fiber.join(ended)
+        assert.strictEqual(end.status, times < 3 ? "completed" : "failed")
+        if (times >= 3) {
+          assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
+          assert.include(end.error?.message, "3 times")
+          assert.include(end.error?.message, "boom")
+        }
+        yield* watcher.until("turn-end")
+        assert.strictEqual(watcher.types().filter((type) => type === "turn-end").length, 1)
+        // No turn is behind it any more.
+        assert.strictEqual((yield* conversations.state(c)).status, "idle")
+      })
     it.effect(`rule C10: ${what}, fails twice: the turn continues`, () => run(2))
     it.effect(`rule C10: ${what}, fails three times: the turn is sealed as failed, once`, () => run(3))
   }
@@ -138,7 +133,7 @@ describe("a record that cannot be written as text", () => {
         scripts: [...names.map(calling), ...names.map(() => answer("Well."))],
         tools: { ...offered, names: [], only: () => offered }
       },
-      Effect.fnUntraced(function* ({ conversations }) {
+      function* ({ conversations }) {
         const results = yield* Effect.forEach(names, (name, n) =>
           Effect.gen(function* () {
             const c = yield* conversations.create({})
@@ -156,7 +151,7 @@ describe("a record that cannot be written as text", () => {
         const { end } = yield* Fiber.join(bad ?? assert.fail())
         assert.strictEqual(end.status, "failed")
         assert.include(end.error?.message, "The record step/0/tool/0 cannot be written as text")
-      })
+      }
     )
   })
 })
@@ -181,7 +176,7 @@ describe("a conversation", () => {
             })
         })
       },
-      Effect.fnUntraced(function* ({ conversations }) {
+      function* ({ conversations }) {
         const c = yield* conversations.create({})
         const prompt = yield* Effect.forkChild(conversations.prompt(c, { prompt: "Hi", turnId: id("a") }))
         yield* Deferred.await(read)
@@ -192,7 +187,7 @@ describe("a conversation", () => {
         const { end } = yield* conversations.result(id("a"))
         assert.strictEqual(end.status, "failed")
         assert.strictEqual(end.attempts, 1)
-      })
+      }
     )
   })
 
@@ -200,7 +195,7 @@ describe("a conversation", () => {
     const reached = Deferred.makeUnsafe<void>()
     return withService(
       { scripts: [hangs(reached), answer("two"), answer("three")] },
-      Effect.fnUntraced(function* ({ conversations, provider }) {
+      function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
         const before = (yield* conversations.state(c)).model
         const other = `${before}-2`
@@ -220,14 +215,14 @@ describe("a conversation", () => {
           conversations.change({ type: "set-model", conversationId: c, model: "nowhere/m" })
         )
         assert.match(refused.message, /^model: expected "provider\/model" with a provider of the configuration/)
-      })
+      }
     )
   })
 
   it.effect("rule M1: the same manual retry again is the same turn, whatever has happened since", () =>
     withService(
       { scripts: [emits(unauthorized), answer("whole"), answer("next")] },
-      Effect.fnUntraced(function* ({ conversations, provider }) {
+      function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
         assert.include((yield* Effect.flip(conversations.retry(c, {}))).message, "the conversation has no turn yet.")
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
@@ -244,44 +239,38 @@ describe("a conversation", () => {
         // Another id is another retry, of a turn that was answered.
         assert.strictEqual((yield* Effect.flip(conversations.retry(c, { turnId: id("s") })))._tag, "TurnConflict")
         assert.strictEqual(provider.requests.length, 3)
-      })
+      }
     )
   )
 })
 
 describe("a conversation with settings of its own", () => {
   it.effect("rule P3: is refused if they are invalid, with found and expected values of every fault at once", () =>
-    withService(
-      { scripts: [] },
-      Effect.fnUntraced(function* ({ conversations }) {
-        const retry = { profil: "overnight", budget: "8h", schedule: { type: "steps", delays: ["5 seconds", 7] } }
-        const { message } = yield* Effect.flip(conversations.create({ retry }))
-        assert.match(message, /^retry\.profil: unknown key\. Did you mean "profile"\? Known here: profile, enabled, /)
-        for (const part of [
-          'retry.schedule.delays[1]: found 7; expected a string such as "30 minutes" or "100 millis".',
-          'retry.budget: found "8h"; expected a duration such as "30 minutes", "8 hours" or "100 millis". Did you mean "8 hours"?'
-        ]) {
-          assert.include(message, part)
-        }
-      })
-    )
+    withService({ scripts: [] }, function* ({ conversations }) {
+      const retry = { profil: "overnight", budget: "8h", schedule: { type: "steps", delays: ["5 seconds", 7] } }
+      const { message } = yield* Effect.flip(conversations.create({ retry }))
+      assert.match(message, /^retry\.profil: unknown key\. Did you mean "profile"\? Known here: profile, enabled, /)
+      for (const part of [
+        'retry.schedule.delays[1]: found 7; expected a string such as "30 minutes" or "100 millis".',
+        'retry.budget: found "8h"; expected a duration such as "30 minutes", "8 hours" or "100 millis". Did you mean "8 hours"?'
+      ]) {
+        assert.include(message, part)
+      }
+    })
   )
 
   it.effect("rule P3: is refused unread if they are longer than any settings", () =>
-    withService(
-      { scripts: [] },
-      Effect.fnUntraced(function* ({ conversations }) {
-        const delays = Array.from({ length: 50_000 }, () => "5 seconds")
-        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
-        assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
-      })
-    )
+    withService({ scripts: [] }, function* ({ conversations }) {
+      const delays = Array.from({ length: 50_000 }, () => "5 seconds")
+      const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+      assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
+    })
   )
 
   it.effect("rule X15: has a system prompt and tools of the configuration by their names, and no others", () =>
     withService(
       { scripts: [answer("Fine")], systemPrompts: { reviewer: "Find mistakes." } },
-      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+      function* ({ conversations, provider, store }) {
         const id = yield* conversations.create({ system: { name: "reviewer" }, tools: [] })
         const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
         yield* conversations.result(turnId)
@@ -297,7 +286,7 @@ describe("a conversation with settings of its own", () => {
           yield* refusal({ tools: ["search"] }),
           'tools[0]: there is no tool server "search"; the configuration has no `tools`.'
         )
-      })
+      }
     )
   )
 
@@ -313,7 +302,7 @@ describe("a conversation with settings of its own", () => {
             tail: (of) => Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.tail(of)))
           })
         },
-        Effect.fnUntraced(function* ({ conversations }) {
+        function* ({ conversations }) {
           const id = yield* conversations.create({})
           for (const call of [
             conversations.prompt(id, { prompt: "Hi" }),
@@ -333,7 +322,7 @@ describe("a conversation with settings of its own", () => {
           isDamaged = false
           yield* TestClock.adjust("5 seconds")
           assert.strictEqual((yield* conversations.state(id)).status, "idle")
-        })
+        }
       )
     }
   )

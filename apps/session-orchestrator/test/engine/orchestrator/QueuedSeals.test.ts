@@ -23,12 +23,12 @@ describe("an abort of a queued turn", () => {
           append.turnId === b ? Effect.andThen(Deferred.succeed(written, undefined), Deferred.await(door)) : Effect.void
         )
       },
-      Effect.fnUntraced(function* ({ conversations, log, release }) {
+      function* ({ conversations, held, log }) {
         const c = yield* conversations.create({})
         for (const id of [turnId, b]) yield* conversations.prompt(c, { prompt: "Hi", turnId: id })
         const aborted = yield* asking(conversations.abort(c, b))
         yield* Deferred.await(written)
-        const released = yield* asking(release(c))
+        const released = yield* asking(held.release(c))
         yield* Effect.repeat(Effect.yieldNow, { times: 100 })
         assert.isUndefined(released.pollUnsafe())
         yield* Deferred.succeed(door, undefined)
@@ -38,7 +38,7 @@ describe("an abort of a queued turn", () => {
           [turnId]
         )
         yield* Fiber.await(aborted)
-      })
+      }
     )
   })
 
@@ -71,7 +71,7 @@ describe("an abort of a queued turn", () => {
               })
           })
         },
-        Effect.fnUntraced(function* ({ conversations, log }) {
+        function* ({ conversations, log }) {
           const c = yield* conversations.create({})
           const watcher = yield* watching(conversations.watch(c, 0))
           yield* Effect.all([
@@ -91,7 +91,7 @@ describe("an abort of a queued turn", () => {
             watcher.seen.flatMap(({ id }) => id ?? []),
             stored
           )
-        })
+        }
       )
     })
   }

@@ -13,31 +13,28 @@ const { emits, overloaded } = ScriptedProvider
 
 /** The waits of a turn whose provider stays overloaded: the state of each, until the turn has failed. */
 const statesOf = (retry: Profile.RetrySettings, check: (states: ReadonlyArray<ConversationState.RetryState>) => void) =>
-  withService(
-    { scripts: Array.from({ length: 60 }, () => emits(overloaded)), retry },
-    Effect.fnUntraced(function* ({ conversations }) {
-      const c = yield* conversations.create({})
-      const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: Ids.TurnId.make("a") })
-      const ended = yield* asking(conversations.result(turnId))
-      const watcher = yield* watching(conversations.watchTurn(turnId))
-      const states: Array<ConversationState.RetryState> = []
-      for (let seen = 0; ; seen++) {
-        yield* Effect.repeat(Effect.yieldNow, {
-          until: () =>
-            watcher.types().includes("turn-end") ||
-            watcher.types().filter((type) => type === "provider-retry").length > seen
-        })
-        if (watcher.types().includes("turn-end")) break
-        const { retry } = yield* conversations.state(c)
-        // An attempt on another target has no wait before it.
-        if (retry === undefined) continue
-        states.push(retry)
-        yield* TestClock.adjust(Duration.millis(retry.delayMs))
-      }
-      assert.strictEqual(ended.pollUnsafe()?._tag, "Success")
-      check(states)
-    })
-  )
+  withService({ scripts: Array.from({ length: 60 }, () => emits(overloaded)), retry }, function* ({ conversations }) {
+    const c = yield* conversations.create({})
+    const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: Ids.TurnId.make("a") })
+    const ended = yield* asking(conversations.result(turnId))
+    const watcher = yield* watching(conversations.watchTurn(turnId))
+    const states: Array<ConversationState.RetryState> = []
+    for (let seen = 0; ; seen++) {
+      yield* Effect.repeat(Effect.yieldNow, {
+        until: () =>
+          watcher.types().includes("turn-end") ||
+          watcher.types().filter((type) => type === "provider-retry").length > seen
+      })
+      if (watcher.types().includes("turn-end")) break
+      const { retry } = yield* conversations.state(c)
+      // An attempt on another target has no wait before it.
+      if (retry === undefined) continue
+      states.push(retry)
+      yield* TestClock.adjust(Duration.millis(retry.delayMs))
+    }
+    assert.strictEqual(ended.pollUnsafe()?._tag, "Success")
+    check(states)
+  })
 
 const CASES: ReadonlyArray<readonly [name: string, retry: Profile.RetrySettings]> = [
   ["the beginning of a night", { budget: Duration.hours(1) }],
@@ -93,16 +90,14 @@ describe("the waits that follow the present one", () => {
     const log = ({ load }: TurnLog["Service"]): Partial<TurnLog["Service"]> => ({
       load: (id) => (isAway ? Effect.fail(new StorageError({ message: "The disk is away." })) : load(id))
     })
-    return withService({ scripts: [emits(overloaded)], retry: waits(1), log }, ({ conversations }) =>
-      Effect.gen(function* () {
-        const c = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: Ids.TurnId.make("a") })
-        const watcher = yield* watching(conversations.watchTurn(turnId))
-        yield* watcher.until("provider-retry")
-        isAway = true
-        const { retry, status } = yield* conversations.state(c)
-        assert.deepStrictEqual([status, retry?.attempt, retry?.upcoming], ["retrying", 0, undefined])
-      })
-    )
+    return withService({ scripts: [emits(overloaded)], retry: waits(1), log }, function* ({ conversations }) {
+      const c = yield* conversations.create({})
+      const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: Ids.TurnId.make("a") })
+      const watcher = yield* watching(conversations.watchTurn(turnId))
+      yield* watcher.until("provider-retry")
+      isAway = true
+      const { retry, status } = yield* conversations.state(c)
+      assert.deepStrictEqual([status, retry?.attempt, retry?.upcoming], ["retrying", 0, undefined])
+    })
   })
 })

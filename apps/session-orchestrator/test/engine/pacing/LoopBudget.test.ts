@@ -1,6 +1,7 @@
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { LoopBudget } from "../../../src/engine/pacing/LoopBudget.ts"
+import * as It from "../../It.ts"
 
 const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
@@ -9,67 +10,58 @@ const MOST = 1_000
 const budgetOf = () => new LoopBudget(MOST, 1)
 
 /** Writers that write once each, and those that have written. */
-const writers = (budget: LoopBudget, sizes: ReadonlyArray<number>) =>
-  Effect.gen(function* () {
-    const written: Array<number> = []
-    const fibers = yield* Effect.forEach(sizes, (size, n) =>
-      Effect.suspend(() => (budget.allows(size) ? Effect.void : budget.turn(size))).pipe(
-        Effect.andThen(Effect.sync(() => void written.push(n))),
-        Effect.forkChild({ startImmediately: true })
-      )
+const writers = Effect.fnUntraced(function* (budget: LoopBudget, sizes: ReadonlyArray<number>) {
+  const written: Array<number> = []
+  const fibers = yield* Effect.forEach(sizes, (size, n) =>
+    Effect.suspend(() => (budget.allows(size) ? Effect.void : budget.turn(size))).pipe(
+      Effect.andThen(Effect.sync(() => void written.push(n))),
+      Effect.forkChild({ startImmediately: true })
     )
-    return { written, fibers }
-  })
+  )
+  return { written, fibers }
+})
 
-it.live("writes beyond the budget happen in later turns of the event loop, in order", () =>
-  Effect.gen(function* () {
-    const { written } = yield* writers(
-      budgetOf(),
-      Array.from({ length: 8 }, () => MOST / 4)
+It.live("writes beyond the budget happen in later turns of the event loop, in order", function* () {
+  const { written } = yield* writers(
+    budgetOf(),
+    Array.from({ length: 8 }, () => MOST / 4)
+  )
+  const counts = [written.length]
+  while (written.length < 8) {
+    yield* loopTurn
+    counts.push(written.length)
+  }
+  // Each write counts a little more than its bytes.
+  assert.deepStrictEqual(counts, [3, 6, 8])
+  assert.deepStrictEqual(written, [0, 1, 2, 3, 4, 5, 6, 7])
+})
+
+It.live("a write that is larger than the budget is made", function* () {
+  const { written } = yield* writers(budgetOf(), [1, 3 * MOST, 3 * MOST])
+  while (written.length < 3) yield* loopTurn
+  assert.deepStrictEqual(written, [0, 1, 2])
+})
+
+It.live("a response that is gone does not delay others", function* () {
+  const { fibers, written } = yield* writers(budgetOf(), [MOST, MOST, 1])
+  yield* Effect.forEach(fibers.slice(1, 2), Fiber.interrupt)
+  while (written.length < 2) yield* loopTurn
+  assert.deepStrictEqual(written, [0, 2])
+})
+
+It.live("a crowd that only waits goes on a few at a time, in order, and none is left out", function* () {
+  const budget = new LoopBudget(4)
+  const done: Array<number> = []
+  const counts: Array<number> = []
+  for (let n = 0; n < 10; n++)
+    yield* Effect.forkChild(
+      Effect.map(budget.turn(1), () => done.push(n)),
+      { startImmediately: true }
     )
-    const counts = [written.length]
-    while (written.length < 8) {
-      yield* loopTurn
-      counts.push(written.length)
-    }
-    // Each write counts a little more than its bytes.
-    assert.deepStrictEqual(counts, [3, 6, 8])
-    assert.deepStrictEqual(written, [0, 1, 2, 3, 4, 5, 6, 7])
-  })
-)
-
-it.live("a write that is larger than the budget is made", () =>
-  Effect.gen(function* () {
-    const { written } = yield* writers(budgetOf(), [1, 3 * MOST, 3 * MOST])
-    while (written.length < 3) yield* loopTurn
-    assert.deepStrictEqual(written, [0, 1, 2])
-  })
-)
-
-it.live("a response that is gone does not delay others", () =>
-  Effect.gen(function* () {
-    const { fibers, written } = yield* writers(budgetOf(), [MOST, MOST, 1])
-    yield* Effect.forEach(fibers.slice(1, 2), Fiber.interrupt)
-    while (written.length < 2) yield* loopTurn
-    assert.deepStrictEqual(written, [0, 2])
-  })
-)
-
-it.live("a crowd that only waits goes on a few at a time, in order, and none is left out", () =>
-  Effect.gen(function* () {
-    const budget = new LoopBudget(4)
-    const done: Array<number> = []
-    const counts: Array<number> = []
-    for (let n = 0; n < 10; n++)
-      yield* Effect.forkChild(
-        Effect.map(budget.turn(1), () => done.push(n)),
-        { startImmediately: true }
-      )
-    while (done.length < 10) {
-      counts.push(done.length)
-      yield* loopTurn
-    }
-    assert.deepStrictEqual(counts, [0, 4, 8])
-    assert.deepStrictEqual(done, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-  })
-)
+  while (done.length < 10) {
+    counts.push(done.length)
+    yield* loopTurn
+  }
+  assert.deepStrictEqual(counts, [0, 4, 8])
+  assert.deepStrictEqual(done, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+})

@@ -1,7 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { TurnStopped } from "@holdfast/kernel"
 import { Effect, Exit, Fiber } from "effect"
 import { type CommandResult, TurnWait } from "../../../src/engine/pacing/TurnWait.ts"
+import * as It from "../../It.ts"
 
 const by = (commandId: string) => ({ commandId, origin: "a test" })
 
@@ -24,28 +25,27 @@ const sleeps = (wait: TurnWait, elapsed: Effect.Effect<void>, over: () => void) 
   )
 
 describe("a wait", () => {
-  it.effect("rule X4: loses no command between two of its parts, and takes them in order", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      const sleep = sleeps(wait, Effect.never, () => {})
-      const first = yield* Effect.forkChild(sleep, { startImmediately: true })
-      const a = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("a") }))
-      const b = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
-      wait.recordedEnd(yield* Fiber.join(first))
-      // The first is on record; the wait is not over.
-      const c = yield* asking(wait.steer({ type: "now", by: by("c") }))
-      yield* Effect.yieldNow
-      assert.deepStrictEqual([a(), b(), c()], [true, undefined, undefined])
-      wait.recordedEnd(yield* sleep)
-      wait.recordedEnd(yield* sleep)
-      yield* Effect.yieldNow
-      assert.deepStrictEqual([a(), b(), c()], [true, true, true])
-      assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
-    })
-  )
+  It.effect("rule X4: loses no command between two of its parts, and takes them in order", function* () {
+    const wait = new TurnWait()
+    const sleep = sleeps(wait, Effect.never, () => {})
+    const first = yield* Effect.forkChild(sleep, { startImmediately: true })
+    const a = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("a") }))
+    const b = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
+    wait.recordedEnd(yield* Fiber.join(first))
+    // The first is on record; the wait is not over.
+    const c = yield* asking(wait.steer({ type: "now", by: by("c") }))
+    yield* Effect.yieldNow
+    assert.deepStrictEqual([a(), b(), c()], [true, undefined, undefined])
+    wait.recordedEnd(yield* sleep)
+    wait.recordedEnd(yield* sleep)
+    yield* Effect.yieldNow
+    assert.deepStrictEqual([a(), b(), c()], [true, true, true])
+    assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
+  })
 
-  it.effect("rule X11: loses no command that arrives while its end becomes a question: the command answers it", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule X11: loses no command that arrives while its end becomes a question: the command answers it",
+    function* () {
       const wait = new TurnWait()
       const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
       assert.deepStrictEqual(yield* sleeps(wait, Effect.void, () => {}), { type: "elapsed" })
@@ -58,96 +58,85 @@ describe("a wait", () => {
       wait.recordedEnd(wake)
       yield* Effect.yieldNow
       assert.isTrue(answer())
-    })
+    }
   )
 
-  it.effect("rule X4: that stands by takes a command at once, and before its elapsed time", () =>
-    Effect.gen(function* () {
+  It.effect("rule X4: that stands by takes a command at once, and before its elapsed time", function* () {
+    const wait = new TurnWait()
+    const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
+    wait.elapse()
+    yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
+    yield* Fiber.join(ready)
+    assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
+    // An end that was moved no longer ends the wait (TurnWait.W3), so its gate has nothing to ring for.
+    assert.isFalse(wait.hasNews)
+  })
+
+  It.effect("TurnWait.W4: a command that was never recorded is answered by the turn's outcome", function* () {
+    for (const [outcome, expected] of [
+      [Exit.void, false],
+      [Exit.fail(new TurnStopped.TurnStopped({ message: "elsewhere" })), "failed"]
+    ] as const) {
       const wait = new TurnWait()
-      const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
-      wait.elapse()
-      yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
-      yield* Fiber.join(ready)
-      assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
-      // An end that was moved no longer ends the wait (TurnWait.W3), so its gate has nothing to ring for.
-      assert.isFalse(wait.hasNews)
-    })
-  )
-
-  it.effect("TurnWait.W4: a command that was never recorded is answered by the turn's outcome", () =>
-    Effect.gen(function* () {
-      for (const [outcome, expected] of [
-        [Exit.void, false],
-        [Exit.fail(new TurnStopped.TurnStopped({ message: "elsewhere" })), "failed"]
-      ] as const) {
-        const wait = new TurnWait()
-        const sleep = yield* Effect.forkChild(
-          sleeps(wait, Effect.never, () => {}),
-          { startImmediately: true }
-        )
-        const taken = yield* asking(wait.steer({ type: "now", by: by("a") }))
-        yield* Fiber.join(sleep)
-        const waiting = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
-        wait.end(outcome)
-        yield* Effect.yieldNow
-        assert.deepStrictEqual([taken(), waiting()], [expected, expected])
-      }
-    })
-  )
-
-  it.effect(
-    "TurnWait.W4: a turn that comes back to something other than a wait answers that there was nothing to do",
-    () =>
-      Effect.gen(function* () {
-        const wait = new TurnWait()
-        const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
-        assert.isUndefined(answer())
-        wait.notWaiting()
-        yield* Effect.yieldNow
-        assert.isFalse(answer())
-        assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
-      })
-  )
-
-  it.effect("rule X4: takes no command twice, nor one that is on record", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      wait.markTaken(["old"])
-      const fiber = yield* Effect.forkChild(
+      const sleep = yield* Effect.forkChild(
         sleeps(wait, Effect.never, () => {}),
         { startImmediately: true }
       )
-      assert.isTrue(yield* wait.steer({ type: "now", by: by("old") }))
-      assert.isUndefined(fiber.pollUnsafe())
-      yield* asking(wait.steer({ type: "cancelled", by: by("new") }))
-      assert.strictEqual((yield* Fiber.join(fiber)).type, "cancelled")
-    })
-  )
-
-  it.effect("rule X4: drops a command that arrived before its record was read", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
-      yield* asking(wait.steer({ type: "now", by: by("new") }))
-      wait.markTaken(["old"])
+      const taken = yield* asking(wait.steer({ type: "now", by: by("a") }))
+      yield* Fiber.join(sleep)
+      const waiting = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
+      wait.end(outcome)
       yield* Effect.yieldNow
-      assert.isTrue(old())
-      assert.deepStrictEqual((yield* sleeps(wait, Effect.never, () => {})).by, by("new"))
-    })
+      assert.deepStrictEqual([taken(), waiting()], [expected, expected])
+    }
+  })
+
+  It.effect(
+    "TurnWait.W4: a turn that comes back to something other than a wait answers that there was nothing to do",
+    function* () {
+      const wait = new TurnWait()
+      const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
+      assert.isUndefined(answer())
+      wait.notWaiting()
+      yield* Effect.yieldNow
+      assert.isFalse(answer())
+      assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
+    }
   )
 
-  it.effect("TurnWait.W3, X4: an end that was moved does not end it, though its time had come", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      wait.elapse()
-      yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
-      wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
-      assert.isFalse(wait.hasNews)
-      // An extended budget moves no end.
-      wait.elapse()
-      yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
-      wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
-      assert.strictEqual((yield* sleeps(wait, Effect.never, () => {})).type, "elapsed")
-    })
-  )
+  It.effect("rule X4: takes no command twice, nor one that is on record", function* () {
+    const wait = new TurnWait()
+    wait.markTaken(["old"])
+    const fiber = yield* Effect.forkChild(
+      sleeps(wait, Effect.never, () => {}),
+      { startImmediately: true }
+    )
+    assert.isTrue(yield* wait.steer({ type: "now", by: by("old") }))
+    assert.isUndefined(fiber.pollUnsafe())
+    yield* asking(wait.steer({ type: "cancelled", by: by("new") }))
+    assert.strictEqual((yield* Fiber.join(fiber)).type, "cancelled")
+  })
+
+  It.effect("rule X4: drops a command that arrived before its record was read", function* () {
+    const wait = new TurnWait()
+    const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
+    yield* asking(wait.steer({ type: "now", by: by("new") }))
+    wait.markTaken(["old"])
+    yield* Effect.yieldNow
+    assert.isTrue(old())
+    assert.deepStrictEqual((yield* sleeps(wait, Effect.never, () => {})).by, by("new"))
+  })
+
+  It.effect("TurnWait.W3, X4: an end that was moved does not end it, though its time had come", function* () {
+    const wait = new TurnWait()
+    wait.elapse()
+    yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
+    wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
+    assert.isFalse(wait.hasNews)
+    // An extended budget moves no end.
+    wait.elapse()
+    yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
+    wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
+    assert.strictEqual((yield* sleeps(wait, Effect.never, () => {})).type, "elapsed")
+  })
 })

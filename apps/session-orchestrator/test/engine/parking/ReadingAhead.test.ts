@@ -28,7 +28,7 @@ it.effect("Waking.U2: a turn is read before its time, and only continues at its 
   })
   return withService(
     { scripts: [emits(overloaded), answer("At last")], retry: waits(60), store },
-    Effect.fnUntraced(function* ({ conversations, log, provider }) {
+    function* ({ conversations, log, provider }) {
       yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi", turnId })
       yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
       yield* TestClock.adjust(MINUTE - NEAR_MS - 1)
@@ -49,6 +49,6 @@ it.effect("Waking.U2: a turn is read before its time, and only continues at its 
       assert.deepStrictEqual([text, reads], ["At last", 1])
       const wakes = (yield* log.load(turnId)).flatMap((record) => Records.valueOf("Wake", record) ?? [])
       assert.deepStrictEqual(wakes, [{ type: "elapsed", at: MINUTE }])
-    })
+    }
   )
 })

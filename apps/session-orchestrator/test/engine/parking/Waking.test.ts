@@ -59,7 +59,7 @@ it.effect(
         store: (real) => ({ resumption: (turnId) => reading.during(real.resumption(turnId)) }),
         log: recordingWakes((append, turnIds) => goingOn.during(append, turnIds.length))
       },
-      Effect.fnUntraced(function* ({ conversations, provider }) {
+      function* ({ conversations, provider }) {
         for (const turnId of crowd) {
           const c = yield* conversations.create({})
           yield* conversations.prompt(c, { prompt: "Hi", turnId })
@@ -73,7 +73,7 @@ it.effect(
         assert.deepStrictEqual(asked.slice(CROWD), asked.slice(0, CROWD))
         assert.isAtMost(reading.most, AT_MOST)
         assert.isAtMost(goingOn.most, AT_MOST)
-      })
+      }
     ).pipe(Effect.provideService(Scheduler.MaxOpsBeforeYield, 300)) // fibers give way anywhere
   }
 )

@@ -5,7 +5,7 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Layer, Logger, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Store } from "../../../src/storage/Store.ts"
-import { waits, withService } from "../conversation/ConversationSetup.ts"
+import { settled, waits, withService } from "../conversation/ConversationSetup.ts"
 import * as Logged from "../../storage/Logged.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
@@ -14,29 +14,23 @@ const { answer, hangs } = ScriptedProvider
 const { conversationId, turnId } = NumberedData
 
 /** A store with turns 1, 2 and so on, each of a conversation of its own, whose last process has died so many times in a row by now. */
-const left = (...deaths: ReadonlyArray<number>) =>
-  Effect.gen(function* () {
-    const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-    yield* Effect.gen(function* () {
-      const store = yield* Store
-      const { takeUp } = yield* Interruptions.Interruptions
-      for (const [i, count] of deaths.entries()) {
-        const n = i + 1
-        yield* store.createConversation(NumberedData.conversation(n, { model: "test/m" }))
-        yield* Logged.accept(NumberedData.turn(n, n))
-        yield* takeUp(turnId(n), {
-          ...Interruption.none("gone"),
-          deaths: count - 1,
-          isAlone: count > Interruption.SUSPECT
-        })
-      }
-    }).pipe(Effect.provide(storage))
-    return storage
-  })
-
-/** Lets all work run that is possible without the clock. */
-const settled = Effect.promise(async () => {
-  for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
+const left = Effect.fnUntraced(function* (...deaths: ReadonlyArray<number>) {
+  const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
+  yield* Effect.gen(function* () {
+    const store = yield* Store
+    const { takeUp } = yield* Interruptions.Interruptions
+    for (const [i, count] of deaths.entries()) {
+      const n = i + 1
+      yield* store.createConversation(NumberedData.conversation(n, { model: "test/m" }))
+      yield* Logged.accept(NumberedData.turn(n, n))
+      yield* takeUp(turnId(n), {
+        ...Interruption.none("gone"),
+        deaths: count - 1,
+        isAlone: count > Interruption.SUSPECT
+      })
+    }
+  }).pipe(Effect.provide(storage))
+  return storage
 })
 
 it.effect(
@@ -47,27 +41,25 @@ it.effect(
       const storage = yield* left(4, 3, 3)
       const late = { reads: [], end: Deferred.await(go) }
       const scripts = [late, answer("one"), answer("two"), answer("three")]
-      yield* withService({ scripts, retry: waits(1), storage }, ({ conversations, provider }) =>
-        Effect.gen(function* () {
-          yield* settled
-          const asked = () => provider.requests.map(({ turnId }) => turnId)
-          assert.deepStrictEqual(asked(), [turnId(2)])
-          const { end } = yield* conversations.result(turnId(1))
-          assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
-          assert.include(end.error?.message, "died 4 times in a row")
-          const young = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
-          yield* settled
-          assert.lengthOf(asked(), 1)
-          // Its attempt fails, which is a record; it waits for a second in memory.
-          yield* Deferred.succeed(go, undefined)
-          yield* settled
-          assert.include(asked(), young)
-          // Less than a suspect waits for where another turn runs.
-          yield* TestClock.adjust("30 seconds")
-          for (const id of [young, turnId(2), turnId(3)])
-            assert.strictEqual((yield* conversations.result(id)).end.status, "completed")
-        })
-      )
+      yield* withService({ scripts, retry: waits(1), storage }, function* ({ conversations, provider }) {
+        yield* settled
+        const asked = () => provider.requests.map(({ turnId }) => turnId)
+        assert.deepStrictEqual(asked(), [turnId(2)])
+        const { end } = yield* conversations.result(turnId(1))
+        assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
+        assert.include(end.error?.message, "died 4 times in a row")
+        const young = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
+        yield* settled
+        assert.lengthOf(asked(), 1)
+        // Its attempt fails, which is a record; it waits for a second in memory.
+        yield* Deferred.succeed(go, undefined)
+        yield* settled
+        assert.include(asked(), young)
+        // Less than a suspect waits for where another turn runs.
+        yield* TestClock.adjust("30 seconds")
+        for (const id of [young, turnId(2), turnId(3)])
+          assert.strictEqual((yield* conversations.result(id)).end.status, "completed")
+      })
     }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
 )
 
@@ -76,13 +68,14 @@ it.effect(
   () =>
     Effect.gen(function* () {
       const storage = yield* left(3, 3)
-      yield* withService({ scripts: [hangs(yield* Deferred.make<void>())], storage }, ({ conversations, stop }) =>
-        Effect.gen(function* () {
+      yield* withService(
+        { scripts: [hangs(yield* Deferred.make<void>())], storage },
+        function* ({ conversations, stop }) {
           yield* settled
           assert.isTrue(yield* conversations.abort(conversationId(2)))
           assert.strictEqual((yield* conversations.result(turnId(2))).end.status, "aborted")
           yield* stop
-        })
+        }
       )
       const { find } = yield* Effect.provide(Interruptions.Interruptions, storage)
       assert.deepInclude(Option.getOrThrow(yield* find(turnId(1))), { deaths: 0, isOrderly: true })

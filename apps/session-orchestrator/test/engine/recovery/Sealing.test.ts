@@ -1,5 +1,5 @@
 /** Tests turns that are sealed without being run: their last events, from stored data. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import type { Observer, Records } from "@holdfast/kernel"
 import { type Failure, type TurnEvent } from "@holdfast/wire"
@@ -12,6 +12,7 @@ import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
 import * as Logged from "../../storage/Logged.ts"
 import { TurnLog } from "../../../src/storage/TurnLog.ts"
+import * as It from "../../It.ts"
 
 const conversationId = NumberedData.conversationId(1)
 const turnId = NumberedData.turnId(1)
@@ -56,116 +57,102 @@ const waited = [
 ]
 
 describe("a turn that is sealed without being run", () => {
-  it.effect("rule C10: fails with the failure that stopped it, behind its events, and watchers get the seal", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule C10: fails with the failure that stopped it, behind its events, and watchers get the seal",
+    function* () {
       const { end, lastId, session, types } = yield* sealed([])
       assert.deepStrictEqual(types, ["turn-start", "error", "turn-end"])
       assert.deepInclude(end, { status: "failed", endedAt: 100_000, attempts: 0, sleptMs: 0, error: failure })
       assert.strictEqual(session.hub.lastId, lastId)
-    })
+    }
   )
 
-  it.effect("rule C10: gets the opening of a turn if it has no event yet", () =>
-    Effect.gen(function* () {
-      const { types } = yield* sealed([], [])
-      assert.deepStrictEqual(types, ["turn-start", "message", "error", "turn-end"])
-    })
-  )
+  It.effect("rule C10: gets the opening of a turn if it has no event yet", function* () {
+    const { types } = yield* sealed([], [])
+    assert.deepStrictEqual(types, ["turn-start", "message", "error", "turn-end"])
+  })
 
-  it.effect("is reported to the observer of the turns of this process, which counts spending", () =>
-    Effect.gen(function* () {
-      const seals: Array<TurnEvent.TurnEnd> = []
-      const { end } = yield* sealed([], [opened], {}, { seal: ({ end }) => void seals.push(end) })
-      assert.deepStrictEqual(seals, [end])
-    })
-  )
+  It.effect("is reported to the observer of the turns of this process, which counts spending", function* () {
+    const seals: Array<TurnEvent.TurnEnd> = []
+    const { end } = yield* sealed([], [opened], {}, { seal: ({ end }) => void seals.push(end) })
+    assert.deepStrictEqual(seals, [end])
+  })
 
-  it.effect("stays as it is when it was sealed before", () =>
-    Effect.gen(function* () {
-      const end = NumberedData.end(1, 1)
-      const given = yield* sealed([], [opened, end])
-      assert.deepStrictEqual(given.end, end)
-      assert.deepStrictEqual(given.types, ["turn-start", "turn-end"])
-      assert.isUndefined(given.session.hub.lastId)
-    })
-  )
+  It.effect("stays as it is when it was sealed before", function* () {
+    const end = NumberedData.end(1, 1)
+    const given = yield* sealed([], [opened, end])
+    assert.deepStrictEqual(given.end, end)
+    assert.deepStrictEqual(given.types, ["turn-start", "turn-end"])
+    assert.isUndefined(given.session.hub.lastId)
+  })
 
-  it.effect("stops if another process has written to it meanwhile", () =>
-    Effect.gen(function* () {
-      const elsewhere = { append: () => Effect.succeed([Exit.succeed([])]) }
-      const error = yield* Effect.flip(sealed([], [opened], elsewhere))
-      assert.include(error.message, "is being run elsewhere")
-    })
-  )
+  It.effect("stops if another process has written to it meanwhile", function* () {
+    const elsewhere = { append: () => Effect.succeed([Exit.succeed([])]) }
+    const error = yield* Effect.flip(sealed([], [opened], elsewhere))
+    assert.include(error.message, "is being run elsewhere")
+  })
 
-  it.effect(
+  It.effect(
     "rule D2: has slept and waited as long as its records show; unfinished waits count, immediate retries do not",
-    () =>
-      Effect.gen(function* () {
-        const over = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.giveUp(1)])
-        assert.deepInclude(over.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000, steps: 0 })
-        const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
-        assert.deepInclude(open.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000 + 93_000 })
-        const early = yield* sealed([
-          GivenRecords.failed(0, 1_000),
-          GivenRecords.retry(0, 5_000, 6_000),
-          GivenRecords.wake(0, 0, { type: "now", at: 2_000 })
-        ])
-        assert.deepInclude(early.end, { attempts: 1, sleptMs: 5_000, waitedMs: 1_000 })
-        const elsewhere = yield* sealed([
-          GivenRecords.failed(0, 1_000),
-          GivenRecords.sent(0, 0, 1_000, "other"),
-          GivenRecords.wake(0, 0, { type: "elapsed" })
-        ])
-        assert.deepInclude(elsewhere.end, { attempts: 1, sleptMs: 0, waitedMs: 0 })
-      })
-  )
-
-  it.effect("rule P11: closes the open chain of retries, and no chain that was closed", () =>
-    Effect.gen(function* () {
+    function* () {
+      const over = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.giveUp(1)])
+      assert.deepInclude(over.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000, steps: 0 })
       const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
-      assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "error", "turn-end"])
-      const over = yield* sealed([...waited, GivenRecords.completed(1, 8_000)], [opened, closed(0)])
-      assert.deepStrictEqual(over.types, ["turn-start", "retry-end", "error", "turn-end"])
-      const next = yield* sealed(
-        [
-          ...waited,
-          GivenRecords.completed(1, 8_000),
-          GivenRecords.failed(0, 9_000, 1),
-          GivenRecords.retry(0, 5_000, 14_000, 1)
-        ],
-        [opened, closed(0)]
-      )
-      assert.deepStrictEqual(next.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
-      assert.deepInclude(next.end, { steps: 1, attempts: 3 })
-    })
+      assert.deepInclude(open.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000 + 93_000 })
+      const early = yield* sealed([
+        GivenRecords.failed(0, 1_000),
+        GivenRecords.retry(0, 5_000, 6_000),
+        GivenRecords.wake(0, 0, { type: "now", at: 2_000 })
+      ])
+      assert.deepInclude(early.end, { attempts: 1, sleptMs: 5_000, waitedMs: 1_000 })
+      const elsewhere = yield* sealed([
+        GivenRecords.failed(0, 1_000),
+        GivenRecords.sent(0, 0, 1_000, "other"),
+        GivenRecords.wake(0, 0, { type: "elapsed" })
+      ])
+      assert.deepInclude(elsewhere.end, { attempts: 1, sleptMs: 0, waitedMs: 0 })
+    }
   )
 
-  it.effect("rule P11: closes an open question about tool calls, after chains that were closed", () =>
-    Effect.gen(function* () {
-      const call = { toolCallId: "one", toolName: "send", quoted: "{}" }
-      const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May it?", calls: [call] } as const
-      const records = [
+  It.effect("rule P11: closes the open chain of retries, and no chain that was closed", function* () {
+    const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
+    assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "error", "turn-end"])
+    const over = yield* sealed([...waited, GivenRecords.completed(1, 8_000)], [opened, closed(0)])
+    assert.deepStrictEqual(over.types, ["turn-start", "retry-end", "error", "turn-end"])
+    const next = yield* sealed(
+      [
         ...waited,
         GivenRecords.completed(1, 8_000),
-        GivenRecords.wake(1, 0, { type: "asked", asks, until: 50_000, at: 8_000 })
-      ]
-      const open = yield* sealed(records, [opened, closed(0)])
-      assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
-      const answered = GivenRecords.wake(1, 1, { type: "answered", toolCallId: "one", approved: true, at: 9_000 })
-      const over = yield* sealed([...records, answered], [opened, closed(0), closed(0)])
-      assert.deepStrictEqual(over.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
-    })
-  )
+        GivenRecords.failed(0, 9_000, 1),
+        GivenRecords.retry(0, 5_000, 14_000, 1)
+      ],
+      [opened, closed(0)]
+    )
+    assert.deepStrictEqual(next.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
+    assert.deepInclude(next.end, { steps: 1, attempts: 3 })
+  })
 
-  it.effect("rule X2: declares text void that was shown when its process died, and counts its attempt", () =>
-    Effect.gen(function* () {
-      const shown = yield* sealed([...waited, GivenRecords.mark(1)], [opened])
-      assert.deepStrictEqual(shown.types, ["turn-start", "step-discarded", "retry-end", "error", "turn-end"])
-      assert.strictEqual(shown.end.attempts, 2)
-      const known = yield* sealed([GivenRecords.mark(0), GivenRecords.lost(0, 1_000)])
-      assert.deepStrictEqual(known.types, ["turn-start", "error", "turn-end"])
-      assert.strictEqual(known.end.attempts, 1)
-    })
-  )
+  It.effect("rule P11: closes an open question about tool calls, after chains that were closed", function* () {
+    const call = { toolCallId: "one", toolName: "send", quoted: "{}" }
+    const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May it?", calls: [call] } as const
+    const records = [
+      ...waited,
+      GivenRecords.completed(1, 8_000),
+      GivenRecords.wake(1, 0, { type: "asked", asks, until: 50_000, at: 8_000 })
+    ]
+    const open = yield* sealed(records, [opened, closed(0)])
+    assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
+    const answered = GivenRecords.wake(1, 1, { type: "answered", toolCallId: "one", approved: true, at: 9_000 })
+    const over = yield* sealed([...records, answered], [opened, closed(0), closed(0)])
+    assert.deepStrictEqual(over.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
+  })
+
+  It.effect("rule X2: declares text void that was shown when its process died, and counts its attempt", function* () {
+    const shown = yield* sealed([...waited, GivenRecords.mark(1)], [opened])
+    assert.deepStrictEqual(shown.types, ["turn-start", "step-discarded", "retry-end", "error", "turn-end"])
+    assert.strictEqual(shown.end.attempts, 2)
+    const known = yield* sealed([GivenRecords.mark(0), GivenRecords.lost(0, 1_000)])
+    assert.deepStrictEqual(known.types, ["turn-start", "error", "turn-end"])
+    assert.strictEqual(known.end.attempts, 1)
+  })
 })

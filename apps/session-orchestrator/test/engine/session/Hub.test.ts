@@ -8,6 +8,7 @@ import { MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
 import { ConversationNotFound, type Frame } from "../../../src/engine/conversation/Conversations.ts"
 import { Hub, type Subscriber } from "../../../src/engine/session/Hub.ts"
 import type { StoredEvent } from "../../../src/storage/Stored.ts"
+import * as GivenTurn from "../../GivenTurn.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
 
 const ids = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
@@ -187,17 +188,7 @@ describe("a hub", () => {
     const subscriber = hub.subscribe()
     hub.held(9_000)
     assert.lengthOf(subscriber.take(), 0)
-    const retry: TurnEvent.ProviderRetry = {
-      type: "provider-retry",
-      ...ids,
-      attempt: 0,
-      delayMs: 1_000,
-      retryAt: 2_000,
-      message: "Overloaded",
-      reason: "overloaded",
-      target: "p/m"
-    }
-    hub.live(retry)
+    hub.live(GivenTurn.retry(ids))
     hub.held(9_000)
     const [, held] = subscriber.take()
     assert.deepInclude(held?.event, { type: "provider-retry", retryAt: 9_000 })

@@ -1,25 +1,19 @@
 import { expect, it } from "@effect/vitest"
-import { Ids, type TurnEvent } from "@holdfast/wire"
+import type { TurnEvent } from "@holdfast/wire"
+import * as GivenTurn from "../../GivenTurn.ts"
 import { InProgress } from "../../../src/engine/session/InProgress.ts"
 
-const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
-const common = { id: Ids.messageIdOf(ids.turnId, 0), turnId: ids.turnId, createdAt: 0, content: [] }
-const target = { provider: "simulated", model: "steady" }
+const { ids } = GivenTurn
 
-const delta: TurnEvent.TextDelta = { type: "text-delta", ...ids, delta: "Hello" }
-const start: TurnEvent.StepStart = { type: "step-start", ...ids, step: 0, target: "simulated/steady" }
-const answer: TurnEvent.MessageEvent = { type: "message", ...ids, message: { role: "assistant", ...common, target } }
-const results: TurnEvent.MessageEvent = { type: "message", ...ids, message: { role: "tool", ...common } }
-const end: TurnEvent.TurnEnd = {
-  type: "turn-end",
+const delta = GivenTurn.delta("Hello")
+const start = GivenTurn.stepStart(0)
+const answer = GivenTurn.answer("Hello")
+const results: TurnEvent.MessageEvent = {
+  type: "message",
   ...ids,
-  status: "completed",
-  endedAt: 0,
-  steps: 1,
-  attempts: 1,
-  sleptMs: 0,
-  usage: {}
+  message: { role: "tool", id: answer.message.id, turnId: ids.turnId, createdAt: 0, content: [] }
 }
+const end = GivenTurn.end("completed")
 
 it("a turn is answering from its first content until the record after the answer is on disk", () => {
   const turn = new InProgress()

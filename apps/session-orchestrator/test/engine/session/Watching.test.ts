@@ -9,46 +9,17 @@ import type { Frame } from "../../../src/engine/conversation/Conversations.ts"
 import { Session } from "../../../src/engine/session/Session.ts"
 import * as Watching from "../../../src/engine/session/Watching.ts"
 import type { StoredEvent } from "../../../src/storage/Stored.ts"
+import * as GivenTurn from "../../GivenTurn.ts"
+import * as It from "../../It.ts"
 
 const conversationId = Ids.ConversationId.make("c")
-const turnId = Ids.TurnId.make("t")
-const common = { conversationId, turnId }
+const { turnId } = GivenTurn.ids
 
-const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...common, delta: text })
-const stepStart = (step: number): TurnEvent.StepStart => ({ type: "step-start", ...common, step, target: "p/m" })
-const retry: TurnEvent.ProviderRetry = {
-  type: "provider-retry",
-  ...common,
-  attempt: 0,
-  delayMs: 5_000,
-  retryAt: 5_000,
-  message: "overloaded",
-  reason: "overloaded",
-  target: "p/m"
-}
-const retryEnd: TurnEvent.RetryEnd = { type: "retry-end", ...common, success: true, attempt: 0 }
-const answer = (n: number, text: string): TurnEvent.MessageEvent => ({
-  type: "message",
-  ...common,
-  message: {
-    role: "assistant",
-    id: Ids.messageIdOf(turnId, n),
-    turnId,
-    createdAt: 0,
-    content: [{ type: "text", text }],
-    target: { provider: "p", model: "m" }
-  }
-})
-const turnEnd: TurnEvent.TurnEnd = {
-  type: "turn-end",
-  ...common,
-  status: "completed",
-  endedAt: 0,
-  steps: 1,
-  attempts: 1,
-  sleptMs: 0,
-  usage: {}
-}
+const { delta, stepStart } = GivenTurn
+const retry = GivenTurn.retry()
+const retryEnd: TurnEvent.RetryEnd = { type: "retry-end", ...GivenTurn.ids, success: true, attempt: 0 }
+const answer = (n: number, text: string) => GivenTurn.answer(text, n)
+const turnEnd = GivenTurn.end("completed")
 
 /** The end of a turn that was aborted in the queue. */
 const queuedEnd: TurnEvent.TurnEnd = { ...turnEnd, turnId: Ids.TurnId.make("queued"), status: "aborted", queued: true }
@@ -208,69 +179,63 @@ describe("between the disk and the hub", () => {
     assert.deepStrictEqual(hub.inProgress.events(), [retry])
   })
 
-  it.effect("a turn that has stopped is read from disk, where another process may have continued it", () =>
-    Effect.gen(function* () {
-      const session = new Session(conversationId)
-      session.hub.persisted([earlier])
-      session.hub.restarted()
-      const theirs = [stored(2, answer(1, "Hello")), stored(3, turnEnd)]
-      const events = yield* seenBy(session, [earlier, ...theirs], () => {})
-      assert.deepStrictEqual(events, [earlier.event, answer(1, "Hello"), turnEnd])
-    })
-  )
+  It.effect("a turn that has stopped is read from disk, where another process may have continued it", function* () {
+    const session = new Session(conversationId)
+    session.hub.persisted([earlier])
+    session.hub.restarted()
+    const theirs = [stored(2, answer(1, "Hello")), stored(3, turnEnd)]
+    const events = yield* seenBy(session, [earlier, ...theirs], () => {})
+    assert.deepStrictEqual(events, [earlier.event, answer(1, "Hello"), turnEnd])
+  })
 
   /** The chunks that two watchers of the turn get at once, with this text in progress; `after`: the id that they have. */
-  const begunBy = (text: string, after?: number) =>
-    Effect.gen(function* () {
+  const begunBy = Effect.fnUntraced(function* (text: string, after?: number) {
+    const session = new Session(conversationId)
+    session.hub.persisted([earlier])
+    session.hub.live(stepStart(1))
+    session.hub.live(delta(text))
+    const options = after === undefined ? { turnId } : { after }
+    return yield* Effect.replicateEffect(
+      Effect.gen(function* () {
+        const chunks: Array<ReadonlyArray<Frame>> = []
+        const read = (from: number) => Stream.fromIterable([earlier].filter(({ id }) => id > from))
+        yield* Watching.watch(session, read, options).pipe(
+          Watching.ofTurn(turnId),
+          Stream.runForEachArray((chunk) => Effect.sync(() => chunks.push(chunk))),
+          Effect.forkScoped({ startImmediately: true })
+        )
+        yield* arrived
+        return chunks
+      }),
+      2
+    )
+  })
+
+  It.effect("a text in progress comes behind the stored events, as the same array for all subscribers", function* () {
+    const text = "Hel"
+    for (const after of [undefined, earlier.id - 1, earlier.id]) {
+      const [one = [], two = []] = yield* begunBy(text, after)
+      const last = one.at(-1) ?? assert.fail("nothing arrived")
+      assert.deepStrictEqual(
+        last.map(({ event }) => event),
+        [stepStart(1), delta(text)]
+      )
+      assert.strictEqual(two.at(-1), last)
+      assert.deepStrictEqual(
+        one.slice(0, -1).flatMap((chunk) => chunk.map(({ event }) => event)),
+        after === earlier.id ? [] : [earlier.event]
+      )
+    }
+  })
+
+  It.effect(
+    "rule X3: a client with an id that the conversation never had gets all events, and misses no later one",
+    function* () {
       const session = new Session(conversationId)
       session.hub.persisted([earlier])
-      session.hub.live(stepStart(1))
-      session.hub.live(delta(text))
-      const options = after === undefined ? { turnId } : { after }
-      return yield* Effect.replicateEffect(
-        Effect.gen(function* () {
-          const chunks: Array<ReadonlyArray<Frame>> = []
-          const read = (from: number) => Stream.fromIterable([earlier].filter(({ id }) => id > from))
-          yield* Watching.watch(session, read, options).pipe(
-            Watching.ofTurn(turnId),
-            Stream.runForEachArray((chunk) => Effect.sync(() => chunks.push(chunk))),
-            Effect.forkScoped({ startImmediately: true })
-          )
-          yield* arrived
-          return chunks
-        }),
-        2
-      )
-    })
-
-  it.effect("a text in progress comes behind the stored events, as the same array for all subscribers", () =>
-    Effect.gen(function* () {
-      const text = "Hel"
-      for (const after of [undefined, earlier.id - 1, earlier.id]) {
-        const [one = [], two = []] = yield* begunBy(text, after)
-        const last = one.at(-1) ?? assert.fail("nothing arrived")
-        assert.deepStrictEqual(
-          last.map(({ event }) => event),
-          [stepStart(1), delta(text)]
-        )
-        assert.strictEqual(two.at(-1), last)
-        assert.deepStrictEqual(
-          one.slice(0, -1).flatMap((chunk) => chunk.map(({ event }) => event)),
-          after === earlier.id ? [] : [earlier.event]
-        )
-      }
-    })
-  )
-
-  it.effect(
-    "rule X3: a client with an id that the conversation never had gets all events, and misses no later one",
-    () =>
-      Effect.gen(function* () {
-        const session = new Session(conversationId)
-        session.hub.persisted([earlier])
-        const end = stored(2, turnEnd)
-        const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
-        assert.deepStrictEqual(events, [earlier.event, turnEnd])
-      })
+      const end = stored(2, turnEnd)
+      const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
+      assert.deepStrictEqual(events, [earlier.event, turnEnd])
+    }
   )
 })

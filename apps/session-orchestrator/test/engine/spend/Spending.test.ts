@@ -5,7 +5,7 @@ import { GivenRecords, ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Provider } from "@holdfast/kernel"
 import { History } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Fiber, Layer, Logger, type Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as Spending from "../../../src/engine/spend/Spending.ts"
@@ -13,87 +13,76 @@ import type * as SpendLimits from "../../../src/config/limits/SpendLimits.ts"
 import type { SpendRaise } from "../../../src/storage/SpendRaises.ts"
 import type { TurnRow } from "../../../src/storage/ListPage.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
+import * as It from "../../It.ts"
 
 /** Its answers report 15 tokens each. */
 const { answer, breaksOff, text, emits } = ScriptedProvider
 
-type Service = Parameters<Parameters<typeof ConversationSetup.withService>[1]>[0]
+type Service = ConversationSetup.Service
 
 const limited = (
   limits: ReadonlyArray<SpendLimits.SpendLimit>,
   scripts: ReadonlyArray<ScriptedProvider.Script>,
-  test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>,
+  test: It.Body<[Service]>,
   options: Partial<ConversationSetup.Options> = {}
 ) => ConversationSetup.withService({ scripts, ...options, spend: { limits, prices: {}, isShared: false } }, test)
 
 /** Runs a turn in a conversation of its own, to its end. */
-const turn = ({ conversations }: Service, tags: ReadonlyArray<string> = []) =>
-  Effect.gen(function* () {
-    const id = yield* conversations.create({})
-    const turnId = yield* conversations.prompt(id, { prompt: "Hi", labels: { tags } })
-    return yield* conversations.result(turnId)
-  })
+const turn = Effect.fnUntraced(function* ({ conversations }: Service, tags: ReadonlyArray<string> = []) {
+  const id = yield* conversations.create({})
+  const turnId = yield* conversations.prompt(id, { prompt: "Hi", labels: { tags } })
+  return yield* conversations.result(turnId)
+})
 
 describe("a limit of the day that fails turns", () => {
   it.effect("lets the step pass that reaches it, and fails the next turn without a call", () =>
-    limited([{ per: "day", tokens: 30, then: "fail" }], [answer("one"), answer("two")], (service) =>
-      Effect.gen(function* () {
-        for (const expected of ["one", "two"]) assert.strictEqual((yield* turn(service)).text, expected)
-        const { end } = yield* turn(service)
-        assert.strictEqual(end.status, "failed")
-        assert.strictEqual(end.attempts, 0)
-        assert.strictEqual(end.error?.code, "spend-limit")
-        assert.include(end.error?.message, "it allows 30 tokens a day, and 30 tokens were spent since midnight (")
-        assert.include(end.error?.message, "spend[0]")
-        assert.strictEqual(service.provider.requests.length, 2)
-      })
-    )
+    limited([{ per: "day", tokens: 30, then: "fail" }], [answer("one"), answer("two")], function* (service) {
+      for (const expected of ["one", "two"]) assert.strictEqual((yield* turn(service)).text, expected)
+      const { end } = yield* turn(service)
+      assert.strictEqual(end.status, "failed")
+      assert.strictEqual(end.attempts, 0)
+      assert.strictEqual(end.error?.code, "spend-limit")
+      assert.include(end.error?.message, "it allows 30 tokens a day, and 30 tokens were spent since midnight (")
+      assert.include(end.error?.message, "spend[0]")
+      assert.strictEqual(service.provider.requests.length, 2)
+    })
   )
 
   it.effect("begins anew on the next day", () =>
-    limited([{ per: "day", tokens: 15, then: "fail" }], [answer("one"), answer("two")], (service) =>
-      Effect.gen(function* () {
-        yield* turn(service)
-        assert.strictEqual((yield* turn(service)).end.status, "failed")
-        yield* TestClock.adjust("24 hours")
-        assert.strictEqual((yield* turn(service)).text, "two")
-      })
-    )
+    limited([{ per: "day", tokens: 15, then: "fail" }], [answer("one"), answer("two")], function* (service) {
+      yield* turn(service)
+      assert.strictEqual((yield* turn(service)).end.status, "failed")
+      yield* TestClock.adjust("24 hours")
+      assert.strictEqual((yield* turn(service)).text, "two")
+    })
   )
 
   it.effect("counts an answer that broke off, and one whose turn failed", () =>
     limited(
       [{ per: "day", tokens: 15, then: "fail" }],
       [breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 10, outputTokens: 5 } })],
-      (service) =>
-        Effect.gen(function* () {
-          assert.strictEqual((yield* turn(service)).end.error?.code, undefined)
-          assert.strictEqual((yield* turn(service)).end.error?.code, "spend-limit")
-        })
+      function* (service) {
+        assert.strictEqual((yield* turn(service)).end.error?.code, undefined)
+        assert.strictEqual((yield* turn(service)).end.error?.code, "spend-limit")
+      }
     )
   )
 
-  it.effect("counts what turns of the day have used before the service started", () =>
-    Effect.gen(function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-      const limits = [{ per: "tag", tag: "nightly", tokens: 15, then: "fail" }] as const
-      const life = (scripts: ReadonlyArray<ScriptedProvider.Script>, test: Parameters<typeof limited>[2]) =>
-        limited(limits, scripts, test, { storage })
-      yield* life([answer("one"), answer("two")], (service) =>
-        Effect.gen(function* () {
-          yield* turn(service, ["nightly"])
-          yield* turn(service)
-        })
-      )
-      yield* life([answer("three")], (service) =>
-        Effect.gen(function* () {
-          const { end } = yield* turn(service, ["nightly", "other"])
-          assert.include(end.error?.message, "on turns with the tag nightly, and 15 tokens were spent")
-          assert.strictEqual((yield* turn(service, ["other"])).text, "three")
-        })
-      )
+  It.effect("counts what turns of the day have used before the service started", function* () {
+    const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
+    const limits = [{ per: "tag", tag: "nightly", tokens: 15, then: "fail" }] as const
+    const life = (scripts: ReadonlyArray<ScriptedProvider.Script>, test: Parameters<typeof limited>[2]) =>
+      limited(limits, scripts, test, { storage })
+    yield* life([answer("one"), answer("two")], function* (service) {
+      yield* turn(service, ["nightly"])
+      yield* turn(service)
     })
-  )
+    yield* life([answer("three")], function* (service) {
+      const { end } = yield* turn(service, ["nightly", "other"])
+      assert.include(end.error?.message, "on turns with the tag nightly, and 15 tokens were spent")
+      assert.strictEqual((yield* turn(service, ["other"])).text, "three")
+    })
+  })
 })
 
 describe("a limit of a conversation", () => {
@@ -103,47 +92,39 @@ describe("a limit of a conversation", () => {
   const answers = ["one", "two", "three", "four"].map((text) => answer(text))
 
   it.effect("rule X11: fails its next turn, on another day too, and no turn of another one", () =>
-    limited(limits, answers, (service) =>
-      Effect.gen(function* () {
-        const id = yield* service.conversations.create({})
-        yield* prompt(service, id)
-        yield* TestClock.adjust("24 hours")
-        assert.strictEqual((yield* prompt(service, id)).text, "two")
-        const { end } = yield* prompt(service, id)
-        assert.strictEqual(end.error?.code, "spend-limit")
-        assert.include(
-          end.error?.message,
-          "spend[0] of the configuration is reached: it allows 30 tokens a conversation, and 30 tokens were spent in this one. "
-        )
-        assert.include(end.error?.message, "allows as much again in this conversation; or open another one.")
-        assert.strictEqual((yield* turn(service)).end.status, "completed")
-      })
-    )
+    limited(limits, answers, function* (service) {
+      const id = yield* service.conversations.create({})
+      yield* prompt(service, id)
+      yield* TestClock.adjust("24 hours")
+      assert.strictEqual((yield* prompt(service, id)).text, "two")
+      const { end } = yield* prompt(service, id)
+      assert.strictEqual(end.error?.code, "spend-limit")
+      assert.include(
+        end.error?.message,
+        "spend[0] of the configuration is reached: it allows 30 tokens a conversation, and 30 tokens were spent in this one. "
+      )
+      assert.include(end.error?.message, "allows as much again in this conversation; or open another one.")
+      assert.strictEqual((yield* turn(service)).end.status, "completed")
+    })
   )
 
   for (const isShared of [true, false]) {
-    it.effect(`counts its turns before a restart (several runners: ${isShared})`, () =>
-      Effect.gen(function* () {
-        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-        const spend = { limits, prices: {}, isShared }
-        const life = (test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>) =>
-          ConversationSetup.withService({ scripts: answers, storage, spend: { ...spend } }, test)
-        let id: Ids.ConversationId | undefined
-        yield* life((service) =>
-          Effect.gen(function* () {
-            id = yield* service.conversations.create({})
-            yield* prompt(service, id)
-          })
-        )
-        const conversation = id ?? assert.fail("it was made")
-        yield* life((service) =>
-          Effect.gen(function* () {
-            assert.strictEqual((yield* prompt(service, conversation)).end.status, "completed")
-            assert.strictEqual((yield* prompt(service, conversation)).end.error?.code, "spend-limit")
-          })
-        )
-      }).pipe(Effect.scoped)
-    )
+    It.effect(`counts its turns before a restart (several runners: ${isShared})`, function* () {
+      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
+      const spend = { limits, prices: {}, isShared }
+      const life = (test: It.Body<[Service]>) =>
+        ConversationSetup.withService({ scripts: answers, storage, spend: { ...spend } }, test)
+      let id: Ids.ConversationId | undefined
+      yield* life(function* (service) {
+        id = yield* service.conversations.create({})
+        yield* prompt(service, id)
+      })
+      const conversation = id ?? assert.fail("it was made")
+      yield* life(function* (service) {
+        assert.strictEqual((yield* prompt(service, conversation)).end.status, "completed")
+        assert.strictEqual((yield* prompt(service, conversation)).end.error?.code, "spend-limit")
+      })
+    })
   }
 })
 
@@ -152,47 +133,37 @@ describe("a limit of a turn", () => {
   const step = ScriptedProvider.tools(ScriptedProvider.call("none"))
 
   it.effect(`rule X11: fails a turn of many steps, and counts anew with its retry`, () =>
-    limited(limits, [step, step, answer("Done.")], (service) =>
-      Effect.gen(function* () {
-        const { conversations } = service
-        const id = yield* conversations.create({})
-        const { end } = yield* conversations.result(yield* conversations.prompt(id, { prompt: "Hi" }))
-        assert.deepStrictEqual([end.status, end.error?.code, end.attempts], ["failed", "spend-limit", 2])
-        assert.include(end.error?.message, "it allows 30 tokens a turn, and 30 tokens were spent in this one. ")
-        assert.include(end.error?.message, "and a retry is a turn of its own.")
-        assert.strictEqual((yield* conversations.result(yield* conversations.retry(id, {}))).text, "Done.")
-      })
-    )
+    limited(limits, [step, step, answer("Done.")], function* (service) {
+      const { conversations } = service
+      const id = yield* conversations.create({})
+      const { end } = yield* conversations.result(yield* conversations.prompt(id, { prompt: "Hi" }))
+      assert.deepStrictEqual([end.status, end.error?.code, end.attempts], ["failed", "spend-limit", 2])
+      assert.include(end.error?.message, "it allows 30 tokens a turn, and 30 tokens were spent in this one. ")
+      assert.include(end.error?.message, "and a retry is a turn of its own.")
+      assert.strictEqual((yield* conversations.result(yield* conversations.retry(id, {}))).text, "Done.")
+    })
   )
 
   for (const isShared of [true, false]) {
-    it.effect(`rule X11: counts its steps before a restart (several runners: ${isShared})`, () =>
-      Effect.gen(function* () {
-        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-        const spend = { limits, prices: {}, isShared }
-        const life = (
-          scripts: ReadonlyArray<ScriptedProvider.Script>,
-          test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>
-        ) => ConversationSetup.withService({ scripts, storage, spend: { ...spend } }, test)
-        let turnId: Ids.TurnId | undefined
-        yield* life([step, emits(ScriptedProvider.overloaded)], ({ conversations }) =>
-          Effect.gen(function* () {
-            const id = yield* conversations.create({})
-            const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-            turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-            yield* watcher.until("provider-retry")
-          })
-        )
-        const waiting = turnId ?? assert.fail("it was accepted")
-        yield* life([step, answer("Never asked for.")], ({ conversations }) =>
-          Effect.gen(function* () {
-            yield* TestClock.adjust("1 minute")
-            const { end } = yield* conversations.result(waiting)
-            assert.strictEqual(end.error?.code, "spend-limit")
-          })
-        )
-      }).pipe(Effect.scoped)
-    )
+    It.effect(`rule X11: counts its steps before a restart (several runners: ${isShared})`, function* () {
+      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
+      const spend = { limits, prices: {}, isShared }
+      const life = (scripts: ReadonlyArray<ScriptedProvider.Script>, test: It.Body<[Service]>) =>
+        ConversationSetup.withService({ scripts, storage, spend: { ...spend } }, test)
+      let turnId: Ids.TurnId | undefined
+      yield* life([step, emits(ScriptedProvider.overloaded)], function* ({ conversations }) {
+        const id = yield* conversations.create({})
+        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+        turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* watcher.until("provider-retry")
+      })
+      const waiting = turnId ?? assert.fail("it was accepted")
+      yield* life([step, answer("Never asked for.")], function* ({ conversations }) {
+        yield* TestClock.adjust("1 minute")
+        const { end } = yield* conversations.result(waiting)
+        assert.strictEqual(end.error?.code, "spend-limit")
+      })
+    })
   }
 })
 
@@ -231,52 +202,51 @@ describe("a turn that other runners had before", () => {
   }
 
   /** Takes the turn up for a step each time, after more calls at another runner. Returns the message of each refusal. */
-  const refusals = (limit: SpendLimits.SpendLimit, calls: ReadonlyArray<number>) =>
-    Effect.gen(function* () {
-      let made = 0
-      const row = { model: "test/m", turn: { turnId } } as unknown as TurnRow
-      const limits = [limit, { per: "turn", tokens: 1_000, then: "fail" }] as const
-      const spending = yield* Spending.make(
-        { limits, prices: {}, isShared: true },
-        {
-          lists: {
-            turns: (filter) => Effect.succeed({ rows: "conversationId" in filter ? [row] : [], next: undefined }),
-            labelsOf: () => Effect.succeed({ tags: ["nightly"] })
-          },
-          log: { load: () => Effect.sync(() => Array.from({ length: made }, call)) }
-        }
-      )
-      const request = { attempt: 0, target: { provider: "test", model: "m" } } as unknown as Provider.ProviderRequest
-      return yield* Effect.forEach(calls, (n) =>
-        Effect.gen(function* () {
-          made += n
-          const provider = spending.checked({ stream: () => Stream.empty }, { conversationId, turnId })
-          const [event] = yield* Stream.runCollect(provider.stream(request))
-          return event?.type === "error" ? event.failure.message : undefined
-        })
-      )
-    })
+  const refusals = Effect.fnUntraced(function* (limit: SpendLimits.SpendLimit, calls: ReadonlyArray<number>) {
+    let made = 0
+    const row = { model: "test/m", turn: { turnId } } as unknown as TurnRow
+    const limits = [limit, { per: "turn", tokens: 1_000, then: "fail" }] as const
+    const spending = yield* Spending.make(
+      { limits, prices: {}, isShared: true },
+      {
+        lists: {
+          turns: (filter) => Effect.succeed({ rows: "conversationId" in filter ? [row] : [], next: undefined }),
+          labelsOf: () => Effect.succeed({ tags: ["nightly"] })
+        },
+        log: { load: () => Effect.sync(() => Array.from({ length: made }, call)) }
+      }
+    )
+    const request = { attempt: 0, target: { provider: "test", model: "m" } } as unknown as Provider.ProviderRequest
+    return yield* Effect.forEach(calls, (n) =>
+      Effect.gen(function* () {
+        made += n
+        const provider = spending.checked({ stream: () => Stream.empty }, { conversationId, turnId })
+        const [event] = yield* Stream.runCollect(provider.stream(request))
+        return event?.type === "error" ? event.failure.message : undefined
+      })
+    )
+  })
 
-  it.effect("rule X11: their calls count for the turn's tags", () =>
-    Effect.gen(function* () {
-      const [refusal] = yield* refusals({ per: "tag", tokens: 30, then: "fail" }, [2])
-      assert.include(refusal, "the tag nightly, and 30 tokens were spent")
-    })
-  )
+  It.effect("rule X11: their calls count for the turn's tags", function* () {
+    const [refusal] = yield* refusals({ per: "tag", tokens: 30, then: "fail" }, [2])
+    assert.include(refusal, "the tag nightly, and 30 tokens were spent")
+  })
 
   for (const per of ["turn", "conversation"] as const)
-    it.effect(`rule X11: a limit of a ${per} counts the calls at each of them, also after the turn has been here`, () =>
-      Effect.gen(function* () {
+    It.effect(
+      `rule X11: a limit of a ${per} counts the calls at each of them, also after the turn has been here`,
+      function* () {
         const [first, second, third] = yield* refusals({ per, tokens: 45, then: "fail" }, [1, 1, 1])
         assert.deepStrictEqual([first, second], [undefined, undefined])
         assert.include(third, "45 tokens were spent in this one")
-      })
+      }
     )
 })
 
 describe("the first attempt of a call that is not on disk", () => {
-  it.effect("Spending.P3: is made by what is in memory while the database is away, and no second one asks it", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "Spending.P3: is made by what is in memory while the database is away, and no second one asks it",
+    function* () {
       let reads = 0
       let isAway = false
       const away = new StorageError({ message: "The database is away." })
@@ -298,13 +268,14 @@ describe("the first attempt of a call that is not on disk", () => {
         asked.push(reads)
       }
       assert.deepStrictEqual(asked, [1, 0])
-    })
+    }
   )
 })
 
 describe("a limit that is raised", () => {
-  it.effect("rule X11: Spending.P6: is raised at every runner before that refuses a call, until midnight", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule X11: Spending.P6: is raised at every runner before that refuses a call, until midnight",
+    function* () {
       const stored: Array<SpendRaise> = []
       let isFull = true
       const full = new StorageError({ message: "The disk is full." })
@@ -350,11 +321,12 @@ describe("a limit that is raised", () => {
       assert.isUndefined(yield* refusal())
       yield* TestClock.adjust("24 hours")
       assert.include(yield* refusal(), "spend[0]")
-    })
+    }
   )
 
-  it.effect("is in force as its row has it, where its client leaves meanwhile, and where two are raised at once", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "is in force as its row has it, where its client leaves meanwhile, and where two are raised at once",
+    function* () {
       const rows: Array<SpendRaise> = []
       const written = yield* Deferred.make<void>()
       const sources = {
@@ -381,11 +353,12 @@ describe("a limit that is raised", () => {
         rows.map(({ tokens }) => tokens),
         [61, 61]
       )
-    })
+    }
   )
 
-  it.effect("rule X11: Spending.P6: is raised once: a turn that goes on at another runner has not been answered", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule X11: Spending.P6: is raised once: a turn that goes on at another runner has not been answered",
+    function* () {
       const stored: Array<SpendRaise> = []
       const tokens = { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }
       const sources = {
@@ -421,43 +394,41 @@ describe("a limit that is raised", () => {
         stored.map(({ tokens }) => tokens),
         [15]
       )
-    })
+    }
   )
 })
 
 describe("rule X11: a limit of the day that asks", () => {
   const limits = [{ per: "day", tokens: 15, then: "ask", answerWithin: Duration.hours(2) }] as const
 
-  const asked = (service: Service) =>
-    Effect.gen(function* () {
-      const { conversations } = service
-      yield* turn(service)
-      const id = yield* conversations.create({})
-      const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-      const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-      yield* watcher.until("provider-retry")
-      yield* TestClock.adjust("1 millis")
-      yield* watcher.until("provider-retry", 2)
-      const event = watcher.seen.findLast(({ event }) => event.type === "provider-retry")?.event
-      assert.isTrue(event?.type === "provider-retry" && event.asks?.because === "spend")
-      assert.strictEqual(service.provider.requests.length, 1)
-      return { id, turnId }
-    })
+  const asked = Effect.fnUntraced(function* (service: Service) {
+    const { conversations } = service
+    yield* turn(service)
+    const id = yield* conversations.create({})
+    const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+    const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+    yield* watcher.until("provider-retry")
+    yield* TestClock.adjust("1 millis")
+    yield* watcher.until("provider-retry", 2)
+    const event = watcher.seen.findLast(({ event }) => event.type === "provider-retry")?.event
+    assert.isTrue(event?.type === "provider-retry" && event.asks?.because === "spend")
+    assert.strictEqual(service.provider.requests.length, 1)
+    return { id, turnId }
+  })
 
   it.effect("rule X11: waits for a person without a call, and goes on when the answer is retry-now", () =>
     limited(
       limits,
       [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")],
-      (service) =>
-        Effect.gen(function* () {
-          const { id, turnId } = yield* asked(service)
-          assert.isTrue(yield* service.conversations.steer({ type: "retry-now", conversationId: id }, "test"))
-          const { end, text } = yield* service.conversations.result(turnId)
-          // An answer holds for the rest of the turn: its second step asks nothing.
-          assert.deepStrictEqual([end.status, text, end.attempts], ["completed", "three", 2])
-          const [first] = History.of(yield* service.log.load(turnId)).attempts
-          assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
-        })
+      function* (service) {
+        const { id, turnId } = yield* asked(service)
+        assert.isTrue(yield* service.conversations.steer({ type: "retry-now", conversationId: id }, "test"))
+        const { end, text } = yield* service.conversations.result(turnId)
+        // An answer holds for the rest of the turn: its second step asks nothing.
+        assert.deepStrictEqual([end.status, text, end.attempts], ["completed", "three", 2])
+        const [first] = History.of(yield* service.log.load(turnId)).attempts
+        assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
+      }
     )
   )
 
@@ -465,40 +436,37 @@ describe("rule X11: a limit of the day that asks", () => {
     limited(
       limits,
       [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("two"), answer("three")],
-      (service) =>
-        Effect.gen(function* () {
-          const { conversations, provider } = service
-          const first = yield* asked(service)
-          const id = yield* conversations.create({})
-          const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-          yield* watcher.until("provider-retry")
-          yield* TestClock.adjust("1 millis")
-          yield* watcher.until("provider-retry", 2)
-          yield* conversations.steer({ type: "retry-now", conversationId: first.id }, "test")
-          assert.strictEqual((yield* conversations.result(first.turnId)).text, "two")
-          const calls = provider.requests.length
-          yield* conversations.steer({ type: "retry-now", conversationId: id }, "test")
-          yield* watcher.until("provider-retry", 3)
-          yield* TestClock.adjust("1 millis")
-          yield* watcher.until("provider-retry", 4)
-          assert.strictEqual(provider.requests.length, calls)
-          yield* conversations.steer({ type: "retry-now", conversationId: id }, "test")
-          assert.strictEqual((yield* conversations.result(turnId)).text, "three")
-        })
+      function* (service) {
+        const { conversations, provider } = service
+        const first = yield* asked(service)
+        const id = yield* conversations.create({})
+        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* watcher.until("provider-retry")
+        yield* TestClock.adjust("1 millis")
+        yield* watcher.until("provider-retry", 2)
+        yield* conversations.steer({ type: "retry-now", conversationId: first.id }, "test")
+        assert.strictEqual((yield* conversations.result(first.turnId)).text, "two")
+        const calls = provider.requests.length
+        yield* conversations.steer({ type: "retry-now", conversationId: id }, "test")
+        yield* watcher.until("provider-retry", 3)
+        yield* TestClock.adjust("1 millis")
+        yield* watcher.until("provider-retry", 4)
+        assert.strictEqual(provider.requests.length, calls)
+        yield* conversations.steer({ type: "retry-now", conversationId: id }, "test")
+        assert.strictEqual((yield* conversations.result(turnId)).text, "three")
+      }
     )
   )
 
   it.effect("rule X11: fails the turn when nobody answers in time, with the limit in its error", () =>
-    limited(limits, [answer("one")], (service) =>
-      Effect.gen(function* () {
-        const { turnId } = yield* asked(service)
-        yield* TestClock.adjust("2 hours")
-        const { end } = yield* service.conversations.result(turnId)
-        assert.strictEqual(end.status, "failed")
-        assert.include(end.error?.message, "The limit spend[0] of the configuration is reached")
-        assert.include(end.error?.message, "Nobody answered within 2 h")
-      })
-    )
+    limited(limits, [answer("one")], function* (service) {
+      const { turnId } = yield* asked(service)
+      yield* TestClock.adjust("2 hours")
+      const { end } = yield* service.conversations.result(turnId)
+      assert.strictEqual(end.status, "failed")
+      assert.include(end.error?.message, "The limit spend[0] of the configuration is reached")
+      assert.include(end.error?.message, "Nobody answered within 2 h")
+    })
   )
 })

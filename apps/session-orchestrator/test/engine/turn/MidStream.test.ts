@@ -9,14 +9,9 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
+import type * as It from "../../It.ts"
 
 const { answer, breaksOff, text } = ScriptedProvider
-
-type Service = Parameters<Parameters<typeof ConversationSetup.withService>[1]>[0]
-
-const settled = Effect.promise(async () => {
-  for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
-})
 
 /** A test of turns with a wait that they spend on disk. */
 const parked = (
@@ -24,7 +19,7 @@ const parked = (
   test: (
     withService: (
       scripts: ReadonlyArray<ScriptedProvider.Script>,
-      act: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>
+      act: It.Body<[ConversationSetup.Service]>
     ) => Effect.Effect<void, unknown>
   ) => Effect.Effect<void, unknown, Scope.Scope>
 ): void => {
@@ -38,75 +33,67 @@ const discardedIn = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent
 
 describe("an answer that breaks off", () => {
   parked("rule X7: `fail` ends the turn", (withService) =>
-    withService([breaksOff(text("Hel"))], ({ conversations, provider }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({ retry: { midStream: "fail" } })
-        const turnId = yield* conversations.prompt(id, { prompt: "Hi", isSubmitted: true })
-        assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
-        assert.strictEqual(provider.requests.length, 1)
-      })
-    )
+    withService([breaksOff(text("Hel"))], function* ({ conversations, provider }) {
+      const id = yield* conversations.create({ retry: { midStream: "fail" } })
+      const turnId = yield* conversations.prompt(id, { prompt: "Hi", isSubmitted: true })
+      assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
+      assert.strictEqual(provider.requests.length, 1)
+    })
   )
 
   parked("rule X7: `discard` voids what a client has, before its wait; the retry comes back from disk", (withService) =>
-    withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, log, store }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({ retry: { midStream: "discard" } })
-        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-        yield* watcher.until("provider-retry")
-        yield* settled
-        assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
-        // X7, X9: on disk together with the decision.
-        const records = (yield* log.load(turnId)).map(({ name }) => name)
-        assert.deepStrictEqual(records.slice(-2), ["step/0/attempt/0", "step/0/decision/0"])
-        assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
-        yield* TestClock.adjust("10 seconds")
-        const { end, text } = yield* conversations.result(turnId)
-        assert.deepStrictEqual([end.status, end.attempts, text], ["completed", 2, "Hello"])
-        yield* watcher.until("turn-end")
-        const types = watcher.types()
-        assert.deepStrictEqual(types.slice(types.indexOf("step-start")), [
-          "step-start",
-          "text-delta",
-          "step-discarded",
-          "provider-retry",
-          "step-start",
-          "text-delta",
-          "retry-end",
-          "usage",
-          "message",
-          "turn-end"
-        ])
-      })
-    )
+    withService([breaksOff(text("Hel")), answer("Hello")], function* ({ conversations, log, store }) {
+      const id = yield* conversations.create({ retry: { midStream: "discard" } })
+      const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+      const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+      yield* watcher.until("provider-retry")
+      yield* ConversationSetup.settled
+      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
+      // X7, X9: on disk together with the decision.
+      const records = (yield* log.load(turnId)).map(({ name }) => name)
+      assert.deepStrictEqual(records.slice(-2), ["step/0/attempt/0", "step/0/decision/0"])
+      assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
+      yield* TestClock.adjust("10 seconds")
+      const { end, text } = yield* conversations.result(turnId)
+      assert.deepStrictEqual([end.status, end.attempts, text], ["completed", 2, "Hello"])
+      yield* watcher.until("turn-end")
+      const types = watcher.types()
+      assert.deepStrictEqual(types.slice(types.indexOf("step-start")), [
+        "step-start",
+        "text-delta",
+        "step-discarded",
+        "provider-retry",
+        "step-start",
+        "text-delta",
+        "retry-end",
+        "usage",
+        "message",
+        "turn-end"
+      ])
+    })
   )
 
   parked("rule X7: `unseen` ends a turn whose content a client has received, and retries any other", (withService) =>
     Effect.gen(function* () {
       const scripts = [breaksOff(text("Hel")), answer("Hello")]
-      yield* withService(scripts, ({ conversations }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({ retry: { midStream: "unseen" } })
-          const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-          assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
-          yield* watcher.until("turn-end")
-          assert.strictEqual(discardedIn(watcher.seen), 0)
-        })
-      )
-      yield* withService(scripts, ({ conversations, store }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({ retry: { midStream: "unseen" } })
-          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-          // A client that waits for the whole answer receives no content.
-          const result = yield* ConversationSetup.asking(conversations.result(turnId, id))
-          yield* settled
-          yield* TestClock.adjust("10 seconds")
-          assert.deepInclude(yield* Fiber.join(result), { text: "Hello" })
-          assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
-        })
-      )
+      yield* withService(scripts, function* ({ conversations }) {
+        const id = yield* conversations.create({ retry: { midStream: "unseen" } })
+        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
+        yield* watcher.until("turn-end")
+        assert.strictEqual(discardedIn(watcher.seen), 0)
+      })
+      yield* withService(scripts, function* ({ conversations, store }) {
+        const id = yield* conversations.create({ retry: { midStream: "unseen" } })
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        // A client that waits for the whole answer receives no content.
+        const result = yield* ConversationSetup.asking(conversations.result(turnId, id))
+        yield* ConversationSetup.settled
+        yield* TestClock.adjust("10 seconds")
+        assert.deepInclude(yield* Fiber.join(result), { text: "Hello" })
+        assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
+      })
     })
   )
 
@@ -115,18 +102,17 @@ describe("an answer that breaks off", () => {
     (withService) =>
       withService(
         [breaksOff(text("One")), breaksOff(text("Two")), breaksOff(text("Three")), answer("Four")],
-        ({ conversations }) =>
-          Effect.gen(function* () {
-            const id = yield* conversations.create({})
-            const first = yield* conversations.prompt(id, { prompt: "Hi" })
-            assert.strictEqual((yield* conversations.result(first)).end.status, "failed")
-            const second = yield* conversations.retry(id, { isSubmitted: true })
-            yield* settled
-            yield* TestClock.adjust("10 seconds")
-            yield* settled
-            yield* TestClock.adjust("10 seconds")
-            assert.deepInclude(yield* conversations.result(second), { text: "Four" })
-          })
+        function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          const first = yield* conversations.prompt(id, { prompt: "Hi" })
+          assert.strictEqual((yield* conversations.result(first)).end.status, "failed")
+          const second = yield* conversations.retry(id, { isSubmitted: true })
+          yield* ConversationSetup.settled
+          yield* TestClock.adjust("10 seconds")
+          yield* ConversationSetup.settled
+          yield* TestClock.adjust("10 seconds")
+          assert.deepInclude(yield* conversations.result(second), { text: "Four" })
+        }
       )
   )
 
@@ -139,23 +125,22 @@ describe("an answer that breaks off", () => {
         ],
         retry: { ...ConversationSetup.waits(1), midStream: "discard", spendGuard: { maxTurnTokens: 10 } }
       },
-      ({ conversations, provider }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({})
-          const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-          yield* watcher.until("provider-retry")
-          yield* settled
-          yield* TestClock.adjust("1 second")
-          yield* watcher.until("provider-retry", 2)
-          const { retry } = yield* conversations.state(id)
-          assert.deepInclude(retry?.asks, { because: "turn", tokens: 12, limit: 10 })
-          assert.strictEqual(provider.requests.length, 1)
-          yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test")
-          const { end, text } = yield* conversations.result(turnId)
-          assert.strictEqual(text, "Hello")
-          assert.deepStrictEqual(end.usage, { inputTokens: 19, outputTokens: 8 })
-        })
+      function* ({ conversations, provider }) {
+        const id = yield* conversations.create({})
+        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* watcher.until("provider-retry")
+        yield* ConversationSetup.settled
+        yield* TestClock.adjust("1 second")
+        yield* watcher.until("provider-retry", 2)
+        const { retry } = yield* conversations.state(id)
+        assert.deepInclude(retry?.asks, { because: "turn", tokens: 12, limit: 10 })
+        assert.strictEqual(provider.requests.length, 1)
+        yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test")
+        const { end, text } = yield* conversations.result(turnId)
+        assert.strictEqual(text, "Hello")
+        assert.deepStrictEqual(end.usage, { inputTokens: 19, outputTokens: 8 })
+      }
     )
   )
 })

@@ -55,23 +55,22 @@ describe("a turn whose tool server is not up", () => {
     const scripts = [ScriptedProvider.emits(ScriptedProvider.overloaded), ScriptedProvider.answer("ok")]
     return ConversationSetup.withService(
       { scripts, tools: service, retry: ConversationSetup.waits(60) },
-      ({ conversations }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({})
-          const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-          const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
-          yield* until("provider-retry")
-          yield* TestClock.adjust("1 minute")
-          yield* Fiber.join(fiber)
-          const events = missingIn(seen)
-          assert.deepStrictEqual(events[0]?.servers, [{ server: "files", message: because }])
-          assert.isTrue(events.every(({ until }) => until === undefined))
-          assert.deepStrictEqual(
-            log.lines.filter((line) => line.includes("without the tools")),
-            [`Warn Turn ${turnId} runs without the tools of files (${because}), until it is up.`]
-          )
-          assert.strictEqual(yield* Effect.map(conversations.result(turnId), ({ end }) => end.status), "completed")
-        })
+      function* ({ conversations }) {
+        const id = yield* conversations.create({})
+        const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+        const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
+        yield* until("provider-retry")
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.join(fiber)
+        const events = missingIn(seen)
+        assert.deepStrictEqual(events[0]?.servers, [{ server: "files", message: because }])
+        assert.isTrue(events.every(({ until }) => until === undefined))
+        assert.deepStrictEqual(
+          log.lines.filter((line) => line.includes("without the tools")),
+          [`Warn Turn ${turnId} runs without the tools of files (${because}), until it is up.`]
+        )
+        assert.strictEqual(yield* Effect.map(conversations.result(turnId), ({ end }) => end.status), "completed")
+      }
     ).pipe(Effect.provide(log.layer))
   })
 
@@ -82,22 +81,21 @@ describe("a turn whose tool server is not up", () => {
       const { comesUp, service } = tools(true)
       return ConversationSetup.withService(
         { scripts: [ScriptedProvider.answer("ok")], tools: service },
-        ({ conversations, provider }) =>
-          Effect.gen(function* () {
-            const id = yield* conversations.create({})
-            const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-            yield* TestClock.adjust("9 minutes")
-            assert.lengthOf(provider.requests, 0)
-            const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
-            yield* until("tools-missing")
-            assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
-            assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
-            yield* comesUp
-            yield* TestClock.adjust(0)
-            yield* Fiber.join(fiber)
-            assert.lengthOf(provider.requests, 1)
-            assert.lengthOf(missingIn(seen), 1)
-          })
+        function* ({ conversations, provider }) {
+          const id = yield* conversations.create({})
+          const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+          yield* TestClock.adjust("9 minutes")
+          assert.lengthOf(provider.requests, 0)
+          const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
+          yield* until("tools-missing")
+          assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
+          assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
+          yield* comesUp
+          yield* TestClock.adjust(0)
+          yield* Fiber.join(fiber)
+          assert.lengthOf(provider.requests, 1)
+          assert.lengthOf(missingIn(seen), 1)
+        }
       ).pipe(Effect.provide(log.layer))
     }
   )
@@ -105,46 +103,41 @@ describe("a turn whose tool server is not up", () => {
   it.effect("is not held for a server whose tools its conversation does not use, and does not get them", () => {
     const { comesUp, service } = tools(true)
     const scripts = Array.from({ length: 4 }, () => ScriptedProvider.answer("ok"))
-    return ConversationSetup.withService({ scripts, tools: service }, ({ conversations, provider }) =>
-      Effect.gen(function* () {
-        const run = (names?: ReadonlyArray<string>) =>
-          Effect.gen(function* () {
-            const id = yield* conversations.create({ tools: names })
-            const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-            return yield* ConversationSetup.asking(conversations.result(turnId))
-          })
-        yield* Fiber.join(yield* run([]))
-        const held = yield* run(["files"])
-        yield* TestClock.adjust("1 minute")
-        assert.lengthOf(provider.requests, 1)
-        yield* comesUp
-        yield* TestClock.adjust(0)
-        yield* Fiber.join(held)
-        yield* Fiber.join(yield* run())
-        yield* Fiber.join(yield* run([]))
-        assert.deepStrictEqual(
-          provider.requests.map(({ tools = [] }) => tools.map(({ name }) => name)),
-          [[], ["read"], ["read"], []]
-        )
+    return ConversationSetup.withService({ scripts, tools: service }, function* ({ conversations, provider }) {
+      const run = Effect.fnUntraced(function* (names?: ReadonlyArray<string>) {
+        const id = yield* conversations.create({ tools: names })
+        const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+        return yield* ConversationSetup.asking(conversations.result(turnId))
       })
-    )
+      yield* Fiber.join(yield* run([]))
+      const held = yield* run(["files"])
+      yield* TestClock.adjust("1 minute")
+      assert.lengthOf(provider.requests, 1)
+      yield* comesUp
+      yield* TestClock.adjust(0)
+      yield* Fiber.join(held)
+      yield* Fiber.join(yield* run())
+      yield* Fiber.join(yield* run([]))
+      assert.deepStrictEqual(
+        provider.requests.map(({ tools = [] }) => tools.map(({ name }) => name)),
+        [[], ["read"], ["read"], []]
+      )
+    })
   })
 
   it.effect("fails if a required server does not come up in time, with the server and the reason", () =>
-    ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-        const result = yield* ConversationSetup.asking(conversations.result(turnId))
-        yield* TestClock.adjust(MissingTools.HOLD)
-        const { error, status } = (yield* Fiber.join(result)).end
-        assert.strictEqual(status, "failed")
-        assert.strictEqual(
-          error?.message,
-          `The tools of files (${because}) are required, and were not available within 10m.`
-        )
-        assert.lengthOf(provider.requests, 0)
-      })
-    )
+    ConversationSetup.withService({ scripts: [], tools: tools(true).service }, function* ({ conversations, provider }) {
+      const id = yield* conversations.create({})
+      const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+      const result = yield* ConversationSetup.asking(conversations.result(turnId))
+      yield* TestClock.adjust(MissingTools.HOLD)
+      const { error, status } = (yield* Fiber.join(result)).end
+      assert.strictEqual(status, "failed")
+      assert.strictEqual(
+        error?.message,
+        `The tools of files (${because}) are required, and were not available within 10m.`
+      )
+      assert.lengthOf(provider.requests, 0)
+    })
   )
 })

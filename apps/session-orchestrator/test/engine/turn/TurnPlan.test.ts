@@ -4,9 +4,10 @@ import type { Provider } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile } from "@holdfast/policy"
 import { Ids } from "@holdfast/wire"
-import { Effect, Stream } from "effect"
+import { Stream } from "effect"
 import type { Providers } from "../../../src/engine/conversation/Providers.ts"
 import * as TurnPlan from "../../../src/engine/turn/TurnPlan.ts"
+import * as It from "../../It.ts"
 
 const policy = Profile.resolve({})
 const request: Provider.ProviderRequest = {
@@ -36,18 +37,16 @@ describe("the plans of an orchestrator", () => {
     assert.notStrictEqual(plans(policy, true), plans(policy, false))
   })
 
-  it.effect("each orchestrator calls its own providers, whichever plan the turns before had", () =>
-    Effect.gen(function* () {
-      const [first, second] = [1, 2].map(() => ScriptedProvider.make([1, 2, 3].map(() => ScriptedProvider.answer("x"))))
-      if (first === undefined || second === undefined) return assert.fail()
-      const configured = providers(first)
-      const one = TurnPlan.make(configured)
-      const two = TurnPlan.make({ ...configured, get: () => second })
-      const call = (plans: TurnPlan.TurnPlans, isSubmitted: boolean) =>
-        Stream.runDrain(plans(policy, isSubmitted).provider.stream(request))
-      for (const isSubmitted of [false, true, false]) yield* call(one, isSubmitted)
-      yield* call(two, false)
-      assert.deepStrictEqual([first.requests.length, second.requests.length], [3, 1])
-    })
-  )
+  It.effect("each orchestrator calls its own providers, whichever plan the turns before had", function* () {
+    const [first, second] = [1, 2].map(() => ScriptedProvider.make([1, 2, 3].map(() => ScriptedProvider.answer("x"))))
+    if (first === undefined || second === undefined) return assert.fail()
+    const configured = providers(first)
+    const one = TurnPlan.make(configured)
+    const two = TurnPlan.make({ ...configured, get: () => second })
+    const call = (plans: TurnPlan.TurnPlans, isSubmitted: boolean) =>
+      Stream.runDrain(plans(policy, isSubmitted).provider.stream(request))
+    for (const isSubmitted of [false, true, false]) yield* call(one, isSubmitted)
+    yield* call(two, false)
+    assert.deepStrictEqual([first.requests.length, second.requests.length], [3, 1])
+  })
 })

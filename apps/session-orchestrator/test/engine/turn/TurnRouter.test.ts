@@ -34,7 +34,7 @@ describe("a conversation that stays on a fallback target", () => {
             }
           }
         },
-        Effect.fnUntraced(function* ({ conversations, provider }) {
+        function* ({ conversations, provider }) {
           const id = yield* conversations.create({})
           const ask = Effect.fnUntraced(function* (name: string) {
             yield* conversations.prompt(id, { prompt: "Hi", turnId: Ids.TurnId.make(name) })
@@ -53,7 +53,7 @@ describe("a conversation that stays on a fallback target", () => {
             provider.requests.map(({ target }) => target.model),
             ["m", "other", "other", "m"]
           )
-        })
+        }
       )
   )
 })
@@ -71,7 +71,7 @@ describe("a turn whose router waits for the database", () => {
           retry: { routing: { type: "fallback-chain", chains: { default: ["test/other"] } } },
           standings: () => standings
         },
-        Effect.fnUntraced(function* ({ conversations }) {
+        function* ({ conversations }) {
           const id = yield* conversations.create({})
           yield* conversations.prompt(id, { prompt: "Hi", turnId })
           const watcher = yield* watching(conversations.watchTurn(turnId))
@@ -80,7 +80,7 @@ describe("a turn whose router waits for the database", () => {
           assert.isTrue(yield* conversations.abort(id))
           yield* watcher.until("turn-end")
           assert.deepInclude(watcher.seen.at(-1)?.event, { type: "turn-end", status: "aborted" })
-        })
+        }
       )
     )
   }
@@ -94,7 +94,7 @@ describe("a turn that a person sends to another provider", () => {
         retry: waits(3_600, 3_600),
         credentials: { test: ["ONE"], other: ["FIRST", "SECOND"] }
       },
-      Effect.fnUntraced(function* ({ conversations, provider }) {
+      function* ({ conversations, provider }) {
         const conversationId = yield* conversations.create({})
         yield* conversations.prompt(conversationId, { prompt: "Hi", turnId })
         const watcher = yield* watching(conversations.watchTurn(turnId))
@@ -109,7 +109,7 @@ describe("a turn that a person sends to another provider", () => {
             ["other", "SECOND"]
           ]
         )
-      })
+      }
     )
   )
 })

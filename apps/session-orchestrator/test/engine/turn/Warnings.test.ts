@@ -1,22 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Ids, type Message } from "@holdfast/wire"
+import type { Message } from "@holdfast/wire"
+import * as GivenTurn from "../../GivenTurn.ts"
 import * as Warnings from "../../../src/engine/driver/Warnings.ts"
 
-const turn = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+const turn = GivenTurn.ids
 
-const warningsOf = (...content: ReadonlyArray<Message.AssistantPart>) =>
-  Warnings.of({
-    ...turn,
-    type: "message",
-    message: {
-      role: "assistant",
-      id: Ids.messageIdOf(turn.turnId, 0),
-      turnId: turn.turnId,
-      createdAt: 0,
-      content,
-      target: { provider: "test", model: "m" }
-    }
-  })
+const warningsOf = (...content: ReadonlyArray<Message.AssistantPart>) => {
+  const { message, ...event } = GivenTurn.answer("")
+  return message.role === "assistant" ? Warnings.of({ ...event, message: { ...message, content } }) : assert.fail()
+}
 
 describe("the log warns of", () => {
   it("rule A11: a turn that has come to its last step", () => {
@@ -46,16 +38,7 @@ describe("the log warns of", () => {
   })
 
   it("rule A14: a turn that ended without its report, with the replacement, and of no other end", () => {
-    const end = {
-      ...turn,
-      type: "turn-end",
-      status: "failed",
-      endedAt: 0,
-      steps: 1,
-      attempts: 3,
-      sleptMs: 0,
-      usage: {}
-    } as const
+    const end = GivenTurn.end("failed")
     const report = { source: "synthetic", success: false, content: { reason: "auth", context: "no key" } } as const
     const [line] = Warnings.of({ ...end, report })
     assert.match(line ?? "", /^agent:failure-report: .*"reason":"auth","context":"no key"/)

@@ -8,6 +8,7 @@ import * as DryRuns from "../../../src/insight/dry-run/DryRuns.ts"
 import { Lists } from "../../../src/storage/Lists.ts"
 import type { Recording } from "../../../src/storage/Recording.ts"
 import { configOf, recorded } from "./Beside.ts"
+import * as It from "../../It.ts"
 
 const config = configOf({ retry: {}, outages: [], turns: 0, gapMs: 0, spread: 0, isGated: true })
 
@@ -27,144 +28,135 @@ const run = (request: DryRunGroup.RunDryRun, recording = NO_RECORD, over: Partia
   )
 
 describe("POST /v1/dry-run", () => {
-  it.live("rule X10: has the figures, the outages in words, what was assumed, and a picture on request", () =>
-    Effect.gen(function* () {
-      const answer = yield* run({ outages: ["529 for 2h"], turns: 30, picture: true })
-      assert.deepInclude(answer.report, { turns: 30, answered: 30, failed: 0, waiting: 0 })
-      assert.match(answer.outages[0] ?? "", /^Each turn meets a 529 \(overloaded\) for 2 h by the clock/)
-      assert.isAbove(answer.assumptions.length, 0)
-      assert.match(answer.svg ?? "", /^<svg /)
-      const other = yield* run({ outages: ["529 for 2h"], turns: 30, retry: { profile: "interactive" } })
-      assert.deepInclude(other.report, { answered: 0, failed: 30 })
-      assert.deepInclude(other.report.failures[0], { because: "max-retries", reason: "overloaded", turns: 30 })
-      assert.isUndefined(other.svg)
-    })
-  )
+  It.live("rule X10: has the figures, the outages in words, what was assumed, and a picture on request", function* () {
+    const answer = yield* run({ outages: ["529 for 2h"], turns: 30, picture: true })
+    assert.deepInclude(answer.report, { turns: 30, answered: 30, failed: 0, waiting: 0 })
+    assert.match(answer.outages[0] ?? "", /^Each turn meets a 529 \(overloaded\) for 2 h by the clock/)
+    assert.isAbove(answer.assumptions.length, 0)
+    assert.match(answer.svg ?? "", /^<svg /)
+    const other = yield* run({ outages: ["529 for 2h"], turns: 30, retry: { profile: "interactive" } })
+    assert.deepInclude(other.report, { answered: 0, failed: 30 })
+    assert.deepInclude(other.report.failures[0], { because: "max-retries", reason: "overloaded", turns: 30 })
+    assert.isUndefined(other.svg)
+  })
 
-  it.live("rule X10: ends before long answers take all memory", () =>
-    Effect.gen(function* () {
-      const { report } = yield* run({ outages: ["ok+tokens-10000"], turns: 1_000 })
-      assert.strictEqual(report.cut, "calls")
-      assert.isBelow(report.calls, 1_000)
-      const refused = yield* Effect.flip(run({ outages: ["cut-after-10001"] }))
-      assert.match(refused.message, /an answer of a dry run has 10000 tokens at most/)
-    })
-  )
+  It.live("rule X10: ends before long answers take all memory", function* () {
+    const { report } = yield* run({ outages: ["ok+tokens-10000"], turns: 1_000 })
+    assert.strictEqual(report.cut, "calls")
+    assert.isBelow(report.calls, 1_000)
+    const refused = yield* Effect.flip(run({ outages: ["cut-after-10001"] }))
+    assert.match(refused.message, /an answer of a dry run has 10000 tokens at most/)
+  })
 
-  it.live("rule X10: a policy that hardly waits is ended after the most calls, with those that the gate answers", () =>
-    Effect.gen(function* () {
+  It.live(
+    "rule X10: a policy that hardly waits is ended after the most calls, with those that the gate answers",
+    function* () {
       const schedule = { type: "steps", delays: ["1 millis"] }
       const { report } = yield* run({ outages: ["529 for 100h"], turns: 1_000, hours: 168, retry: { schedule } })
       assert.strictEqual(report.cut, "calls")
       assert.closeTo(report.calls + report.shared, DryRunGroup.MOST_CALLS, 1_000)
-    })
+    }
   )
 
-  it.live(
+  It.live(
     "rule X10: has two policies side by side, each with the limits of spending, and names how they are counted",
-    () =>
-      Effect.gen(function* () {
-        const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
-        const against = { retry: { profile: "interactive" } }
-        const answer = yield* run({ outages: ["529 for 2h"], turns: 5, against, picture: true }, NO_RECORD, { spend })
-        // Five turns that wait together are called before the first answer has used a token.
-        const { answered = 0, failed = 0, failures } = answer.report
-        assert.isAbove(answered, 0)
-        assert.strictEqual(answered + failed, 5)
-        assert.isTrue(failures.every(({ reason }) => reason === "quota-exhausted"))
-        assert.deepInclude(answer.against, { answered: 0, failed: 5 })
-        assert.match(
-          answer.assumptions.join(" "),
-          /Limits of spending \(spend\) count the tokens of the simulated answers/
-        )
-        assert.match(answer.svg ?? "", /overnight[^]*interactive/)
-        const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
-        assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
-      })
+    function* () {
+      const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
+      const against = { retry: { profile: "interactive" } }
+      const answer = yield* run({ outages: ["529 for 2h"], turns: 5, against, picture: true }, NO_RECORD, { spend })
+      // Five turns that wait together are called before the first answer has used a token.
+      const { answered = 0, failed = 0, failures } = answer.report
+      assert.isAbove(answered, 0)
+      assert.strictEqual(answered + failed, 5)
+      assert.isTrue(failures.every(({ reason }) => reason === "quota-exhausted"))
+      assert.deepInclude(answer.against, { answered: 0, failed: 5 })
+      assert.match(
+        answer.assumptions.join(" "),
+        /Limits of spending \(spend\) count the tokens of the simulated answers/
+      )
+      assert.match(answer.svg ?? "", /overnight[^]*interactive/)
+      const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
+      assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
+    }
   )
 
-  it.effect(
+  It.effect(
     "rule X10: replays the record by the configuration in force and by another policy, with the turns that end otherwise",
-    () =>
-      Effect.gen(function* () {
-        const night = { retry: {}, outages: ["529 for 2h"], turns: 3, gapMs: 1_000, spread: 0, isGated: true }
-        const recording = yield* recorded(night)
-        const against = { retry: { profile: "interactive" } }
-        const { replay, ...answer } = yield* run({ replay: { since: 0 }, against, picture: true }, recording)
-        assert.deepInclude(answer.report, { turns: 3, answered: 3, failed: 0 })
-        assert.deepInclude(answer.against, { turns: 3, answered: 0, failed: 3 })
-        assert.deepInclude(replay, { followed: 3, changed: 0, changes: [] })
-        assert.deepInclude(replay?.was, { turns: 3, answered: 3 })
-        assert.match(answer.svg ?? "", /^<svg /)
-        const other = yield* run({ replay: { since: 0 }, ...against }, recording)
-        assert.deepInclude(other.replay, { followed: 0, changed: 3 })
-        assert.deepInclude(other.replay?.changes[0]?.was, { status: "completed" })
-        assert.deepInclude(other.replay?.changes[0]?.would, { status: "failed" })
-        assert.isAbove(other.assumptions.length, 1)
-        const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
-        const limited = yield* run({ replay: { since: 0 } }, recording, { spend })
-        assert.include(
-          limited.assumptions,
-          "A limit of spending (spend) is reached where the record has it, and nowhere else."
-        )
-      })
+    function* () {
+      const night = { retry: {}, outages: ["529 for 2h"], turns: 3, gapMs: 1_000, spread: 0, isGated: true }
+      const recording = yield* recorded(night)
+      const against = { retry: { profile: "interactive" } }
+      const { replay, ...answer } = yield* run({ replay: { since: 0 }, against, picture: true }, recording)
+      assert.deepInclude(answer.report, { turns: 3, answered: 3, failed: 0 })
+      assert.deepInclude(answer.against, { turns: 3, answered: 0, failed: 3 })
+      assert.deepInclude(replay, { followed: 3, changed: 0, changes: [] })
+      assert.deepInclude(replay?.was, { turns: 3, answered: 3 })
+      assert.match(answer.svg ?? "", /^<svg /)
+      const other = yield* run({ replay: { since: 0 }, ...against }, recording)
+      assert.deepInclude(other.replay, { followed: 0, changed: 3 })
+      assert.deepInclude(other.replay?.changes[0]?.was, { status: "completed" })
+      assert.deepInclude(other.replay?.changes[0]?.would, { status: "failed" })
+      assert.isAbove(other.assumptions.length, 1)
+      const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
+      const limited = yield* run({ replay: { since: 0 } }, recording, { spend })
+      assert.include(
+        limited.assumptions,
+        "A limit of spending (spend) is reached where the record has it, and nowhere else."
+      )
+    }
   )
 
-  it.effect("DryRuns.N1: one runs at a time: the next reads its record when the one before has ended", () =>
-    Effect.gen(function* () {
-      const recording = yield* recorded({ retry: {}, outages: ["529"], turns: 1, gapMs: 0, spread: 0, isGated: true })
-      const order: Array<string> = []
-      const reading = Effect.sync(() => void order.push("begins")).pipe(
-        Effect.andThen(Effect.yieldNow),
-        Effect.as(recording)
-      )
-      const layer = DryRuns.layer.pipe(
-        Layer.provide([
-          Layer.succeed(Config, config as Values),
-          Layer.succeed(Lists, { recording: () => reading } as unknown as Lists["Service"])
-        ])
-      )
-      const { run } = yield* Effect.provide(DryRuns.DryRuns, layer)
-      const one = Effect.tap(run({ replay: { since: 0 } }), () => Effect.sync(() => order.push("ends")))
-      yield* Effect.all([one, one, one], { concurrency: "unbounded" })
-      assert.deepStrictEqual(order, ["begins", "ends", "begins", "ends", "begins", "ends"])
-    })
-  )
+  It.effect("DryRuns.N1: one runs at a time: the next reads its record when the one before has ended", function* () {
+    const recording = yield* recorded({ retry: {}, outages: ["529"], turns: 1, gapMs: 0, spread: 0, isGated: true })
+    const order: Array<string> = []
+    const reading = Effect.sync(() => void order.push("begins")).pipe(
+      Effect.andThen(Effect.yieldNow),
+      Effect.as(recording)
+    )
+    const layer = DryRuns.layer.pipe(
+      Layer.provide([
+        Layer.succeed(Config, config as Values),
+        Layer.succeed(Lists, { recording: () => reading } as unknown as Lists["Service"])
+      ])
+    )
+    const { run } = yield* Effect.provide(DryRuns.DryRuns, layer)
+    const one = Effect.tap(run({ replay: { since: 0 } }), () => Effect.sync(() => order.push("ends")))
+    yield* Effect.all([one, one, one], { concurrency: "unbounded" })
+    assert.deepStrictEqual(order, ["begins", "ends", "begins", "ends", "begins", "ends"])
+  })
 
-  it.live("names what was wrong, where, and what was expected", () =>
-    Effect.gen(function* () {
-      const refusals: ReadonlyArray<readonly [Partial<DryRunGroup.RunDryRun>, string]> = [
-        [{ outages: ["ok", "529"] }, "outages: there are two scripts for every endpoint."],
-        [{ outages: ["529 fro 7h"] }, 'outages: "529 fro 7h", character 1: "529 fro 7h" is not valid. Expected phases'],
-        [{ outages: ["four=529"] }, 'outages: no turn calls "four"; expected one of one, one/m.'],
-        [
-          { model: "four/m" },
-          'model: expected "provider/model" with a provider of the configuration (one, two, three), got "four/m".'
-        ],
-        [{ retry: { budgt: "1 hour" } }, "retry.budgt"],
-        [{ against: { retry: { budgt: "1 hour" } } }, "against.retry.budgt"],
-        [{ against: { model: "four/m" } }, 'against.model: expected "provider/model"'],
-        [{ outages: [] }, "outages: expected at least one, such as `529 for 7h`, or `replay`"],
-        [{ replay: { since: 0 }, turns: 5 }, "turns: expected none: a replay has the turns of the record."],
-        [{ replay: { since: 0 }, withinMs: 5 }, "withinMs: expected none"],
-        [{ outages: ["529"], replay: { since: 0 } }, "outages: a replay has the record's outages"],
-        [
-          { outages: [], replay: { since: 0 } },
-          "replay.since: no turn was accepted or ended since then, and none is open."
-        ],
-        [
-          { retry: { routing: { type: "fallback-chain", chains: { default: ["four/m"] } } } },
-          "retry.routing.chains.default"
-        ]
+  It.live("names what was wrong, where, and what was expected", function* () {
+    const refusals: ReadonlyArray<readonly [Partial<DryRunGroup.RunDryRun>, string]> = [
+      [{ outages: ["ok", "529"] }, "outages: there are two scripts for every endpoint."],
+      [{ outages: ["529 fro 7h"] }, 'outages: "529 fro 7h", character 1: "529 fro 7h" is not valid. Expected phases'],
+      [{ outages: ["four=529"] }, 'outages: no turn calls "four"; expected one of one, one/m.'],
+      [
+        { model: "four/m" },
+        'model: expected "provider/model" with a provider of the configuration (one, two, three), got "four/m".'
+      ],
+      [{ retry: { budgt: "1 hour" } }, "retry.budgt"],
+      [{ against: { retry: { budgt: "1 hour" } } }, "against.retry.budgt"],
+      [{ against: { model: "four/m" } }, 'against.model: expected "provider/model"'],
+      [{ outages: [] }, "outages: expected at least one, such as `529 for 7h`, or `replay`"],
+      [{ replay: { since: 0 }, turns: 5 }, "turns: expected none: a replay has the turns of the record."],
+      [{ replay: { since: 0 }, withinMs: 5 }, "withinMs: expected none"],
+      [{ outages: ["529"], replay: { since: 0 } }, "outages: a replay has the record's outages"],
+      [
+        { outages: [], replay: { since: 0 } },
+        "replay.since: no turn was accepted or ended since then, and none is open."
+      ],
+      [
+        { retry: { routing: { type: "fallback-chain", chains: { default: ["four/m"] } } } },
+        "retry.routing.chains.default"
       ]
-      for (const [request, message] of refusals) {
-        const refused = yield* Effect.flip(run({ outages: ["529"], ...request }))
-        assert.include(refused.message, message)
-        const [fault] = (refused as InvalidRequest).faults ?? []
-        assert.isTrue(refused.message.startsWith(`${fault?.path}: ${fault?.message}`), refused.message)
-      }
-    })
-  )
+    ]
+    for (const [request, message] of refusals) {
+      const refused = yield* Effect.flip(run({ outages: ["529"], ...request }))
+      assert.include(refused.message, message)
+      const [fault] = (refused as InvalidRequest).faults ?? []
+      assert.isTrue(refused.message.startsWith(`${fault?.path}: ${fault?.message}`), refused.message)
+    }
+  })
 
   it("is bounded by its schema", () => {
     const decode = Schema.decodeUnknownResult(DryRunGroup.RunDryRun)

@@ -1,5 +1,5 @@
 /** Tests replays of recorded nights. `HOLDFAST_DRY_RUNS=1000` runs more of them. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import type { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { type Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
@@ -10,6 +10,8 @@ import * as Trial from "../../../src/insight/dry-run/Trial.ts"
 import type { Recording, RecordedTurn } from "../../../src/storage/Recording.ts"
 import { configOf, MODEL, type Night, recorded } from "./Beside.ts"
 import { night } from "./Nights.ts"
+import * as GivenTurn from "../../GivenTurn.ts"
+import * as It from "../../It.ts"
 
 const RUNS = Number(process.env["HOLDFAST_DRY_RUNS"] ?? 8)
 const HOUR = 3_600_000
@@ -98,17 +100,8 @@ const gaveUp = (number: number, because: "exhausted" | "not-retryable" = "exhaus
   number,
   value: { _tag: "GiveUp", because }
 })
-const endOf = (turnId: string, status: "completed" | "failed" | "aborted", endedAt: number): TurnEvent.TurnEnd => ({
-  type: "turn-end",
-  conversationId: Ids.ConversationId.make(turnId),
-  turnId: Ids.TurnId.make(turnId),
-  status,
-  endedAt,
-  steps: 1,
-  attempts: 1,
-  sleptMs: 0,
-  usage: {}
-})
+const endOf = (id: string, status: "completed" | "failed" | "aborted", endedAt: number): TurnEvent.TurnEnd =>
+  GivenTurn.end(status, { conversationId: Ids.ConversationId.make(id), turnId: Ids.TurnId.make(id), endedAt })
 const turnOf = (
   id: string,
   records: ReadonlyArray<Records.TurnRecord>,
@@ -159,128 +152,115 @@ const later = turnOf(
 )
 
 describe("a replay under another configuration", () => {
-  it.effect(
+  It.effect(
     "rule X10: a turn that had failed waits on, while the endpoint is down by the record, and is answered once it is up",
-    () =>
-      Effect.gen(function* () {
-        const { turns, was, would } = yield* replay(recordingOf(impatient, later), plain)
-        assert.strictEqual(was.turns[0]?.end?.status, "failed")
-        const course = would.turns[0] ?? assert.fail("it is missing")
-        // The overnight schedule: 5 s, 10 s, 30 s, 1 min, 5 min, 10 min, 15 min. The sixth wait ends at 16 min 45 s, the seventh at 31 min 45 s.
-        assert.deepStrictEqual(
-          course.calls.map(({ at, outcome }) => [at, outcome]),
-          [
-            [0, "failed"],
-            [5_000, "failed"],
-            [15_000, "failed"],
-            [45_000, "failed"],
-            [105_000, "failed"],
-            [405_000, "failed"],
-            [1_005_000, "failed"],
-            [1_905_000, "answered"]
-          ]
-        )
-        // An answer takes as long as the endpoint's nearest.
-        assert.deepInclude(course.end, { status: "completed", at: 1_908_000 })
-        assert.deepStrictEqual(turns[0]?.followed, { decisions: 0, leftAt: 0 })
-        assert.deepInclude(Trial.summaryOf(would), { answered: 2, failed: 0 })
-        // The tokens of the answer that was never given are not known.
-        assert.isUndefined(course.calls.at(-1)?.usage)
-        const prices = { [Target.format(MODEL)]: { input: 10, output: 100 } }
-        assert.deepInclude(Trial.summaryOf(was, prices), {
-          tokens: { input: 100, output: 10, unknown: 0 },
-          cost: { usd: 0.002, unknown: 0 }
-        })
-        assert.deepInclude(Trial.summaryOf(would, prices), {
-          tokens: { input: 100, output: 10, unknown: 1 },
-          cost: { usd: 0.002, unknown: 1 }
-        })
-        assert.deepInclude(Trial.summaryOf(was), { cost: { unknown: 1 } })
+    function* () {
+      const { turns, was, would } = yield* replay(recordingOf(impatient, later), plain)
+      assert.strictEqual(was.turns[0]?.end?.status, "failed")
+      const course = would.turns[0] ?? assert.fail("it is missing")
+      // The overnight schedule: 5 s, 10 s, 30 s, 1 min, 5 min, 10 min, 15 min. The sixth wait ends at 16 min 45 s, the seventh at 31 min 45 s.
+      assert.deepStrictEqual(
+        course.calls.map(({ at, outcome }) => [at, outcome]),
+        [
+          [0, "failed"],
+          [5_000, "failed"],
+          [15_000, "failed"],
+          [45_000, "failed"],
+          [105_000, "failed"],
+          [405_000, "failed"],
+          [1_005_000, "failed"],
+          [1_905_000, "answered"]
+        ]
+      )
+      // An answer takes as long as the endpoint's nearest.
+      assert.deepInclude(course.end, { status: "completed", at: 1_908_000 })
+      assert.deepStrictEqual(turns[0]?.followed, { decisions: 0, leftAt: 0 })
+      assert.deepInclude(Trial.summaryOf(would), { answered: 2, failed: 0 })
+      // The tokens of the answer that was never given are not known.
+      assert.isUndefined(course.calls.at(-1)?.usage)
+      const prices = { [Target.format(MODEL)]: { input: 10, output: 100 } }
+      assert.deepInclude(Trial.summaryOf(was, prices), {
+        tokens: { input: 100, output: 10, unknown: 0 },
+        cost: { usd: 0.002, unknown: 0 }
       })
+      assert.deepInclude(Trial.summaryOf(would, prices), {
+        tokens: { input: 100, output: 10, unknown: 1 },
+        cost: { usd: 0.002, unknown: 1 }
+      })
+      assert.deepInclude(Trial.summaryOf(was), { cost: { unknown: 1 } })
+    }
   )
 
-  it.effect("rule X10: lists the targets that the record has no call of, and an outage describes them", () =>
-    Effect.gen(function* () {
-      const chained: Night = {
-        ...plain,
-        retry: { routing: { type: "fallback-chain", chains: { default: ["two/x"] } } }
-      }
-      const open = yield* replay(recordingOf(impatient, later), chained)
-      assert.deepInclude(open.would.turns[0]?.end, { status: "completed", at: 0 })
-      assert.isTrue(open.assumptions.some((text) => text.startsWith("two/x is assumed to answer at once: 2 calls")))
-      const described = yield* replay(recordingOf(impatient, later), chained, ["two=529 for 1h"])
-      assert.isAbove(described.would.turns[0]?.end?.at ?? 0, 20 * MINUTE)
-      assert.isFalse(described.assumptions.some((text) => text.includes("two/x")))
-    })
-  )
+  It.effect("rule X10: lists the targets that the record has no call of, and an outage describes them", function* () {
+    const chained: Night = {
+      ...plain,
+      retry: { routing: { type: "fallback-chain", chains: { default: ["two/x"] } } }
+    }
+    const open = yield* replay(recordingOf(impatient, later), chained)
+    assert.deepInclude(open.would.turns[0]?.end, { status: "completed", at: 0 })
+    assert.isTrue(open.assumptions.some((text) => text.startsWith("two/x is assumed to answer at once: 2 calls")))
+    const described = yield* replay(recordingOf(impatient, later), chained, ["two=529 for 1h"])
+    assert.isAbove(described.would.turns[0]?.end?.at ?? 0, 20 * MINUTE)
+    assert.isFalse(described.assumptions.some((text) => text.includes("two/x")))
+  })
 
-  it.effect("counts the calls after an endpoint's last one, which nothing on record answers", () =>
-    Effect.gen(function* () {
-      const { assumptions, would } = yield* replay(recordingOf(impatient), plain, [], 60_000)
-      assert.strictEqual(would.turns[0]?.end?.status, "failed")
-      const target = Target.format(MODEL)
-      assert.isTrue(
-        assumptions.some((text) => text.startsWith(`${target} is assumed to be as its nearest call found it`))
-      )
-    })
-  )
+  It.effect("counts the calls after an endpoint's last one, which nothing on record answers", function* () {
+    const { assumptions, would } = yield* replay(recordingOf(impatient), plain, [], 60_000)
+    assert.strictEqual(would.turns[0]?.end?.status, "failed")
+    const target = Target.format(MODEL)
+    assert.isTrue(
+      assumptions.some((text) => text.startsWith(`${target} is assumed to be as its nearest call found it`))
+    )
+  })
 
-  it.effect("a turn that was aborted is aborted at the same time, unless it has ended", () =>
-    Effect.gen(function* () {
-      const aborted = (at: number) =>
-        turnOf("aborted", [failed(0, 0), retry(0, 2_000, 2_000)], endOf("aborted", "aborted", at))
-      const [early, late] = yield* Effect.forEach([30 * MINUTE, 40 * MINUTE], (at) =>
-        Effect.map(replay(recordingOf(aborted(at), later), plain), ({ would }) => would)
-      )
-      assert.deepStrictEqual(early?.turns[0]?.end, { status: "aborted", at: 30 * MINUTE })
-      assert.deepInclude(late?.turns[0]?.end, { status: "completed" })
-    })
-  )
+  It.effect("a turn that was aborted is aborted at the same time, unless it has ended", function* () {
+    const aborted = (at: number) =>
+      turnOf("aborted", [failed(0, 0), retry(0, 2_000, 2_000)], endOf("aborted", "aborted", at))
+    const [early, late] = yield* Effect.forEach([30 * MINUTE, 40 * MINUTE], (at) =>
+      Effect.map(replay(recordingOf(aborted(at), later), plain), ({ would }) => would)
+    )
+    assert.deepStrictEqual(early?.turns[0]?.end, { status: "aborted", at: 30 * MINUTE })
+    assert.deepInclude(late?.turns[0]?.end, { status: "completed" })
+  })
 
-  it.effect("the next turn of a conversation begins when the one before it ends", () =>
-    Effect.gen(function* () {
-      const second: RecordedTurn = {
-        ...turnOf("second", [completed(0, 16_000)], endOf("second", "completed", 16_000), 1_000),
-        conversationId: impatient.conversationId
-      }
-      const { was, would } = yield* replay(recordingOf(impatient, second, later), plain)
-      assert.strictEqual(was.turns[1]?.calls[0]?.at, 14_000)
-      // The endpoint was up for the second turn at 14 s, so the first is answered at 15 s, within 2 s as the second was.
-      assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 17_000 })
-      assert.strictEqual(would.turns[1]?.calls[0]?.at, 17_000)
-      assert.strictEqual(would.turns[1]?.calls[0]?.usage?.inputTokens, 100)
-    })
-  )
+  It.effect("the next turn of a conversation begins when the one before it ends", function* () {
+    const second: RecordedTurn = {
+      ...turnOf("second", [completed(0, 16_000)], endOf("second", "completed", 16_000), 1_000),
+      conversationId: impatient.conversationId
+    }
+    const { was, would } = yield* replay(recordingOf(impatient, second, later), plain)
+    assert.strictEqual(was.turns[1]?.calls[0]?.at, 14_000)
+    // The endpoint was up for the second turn at 14 s, so the first is answered at 15 s, within 2 s as the second was.
+    assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 17_000 })
+    assert.strictEqual(would.turns[1]?.calls[0]?.at, 17_000)
+    assert.strictEqual(would.turns[1]?.calls[0]?.usage?.inputTokens, 100)
+  })
 
-  it.effect("rule X10: a turn whose conversation had used another model follows its record", () =>
-    Effect.gen(function* () {
-      const route: Records.TurnRecord = {
-        kind: "Route",
-        step: 0,
-        number: 0,
-        value: { route: { target: MODEL }, from: "two/x" }
-      }
-      const changed = turnOf("changed", [route, completed(0, 1_000)], endOf("changed", "completed", 1_000))
-      const { turns, was, would } = yield* replay(recordingOf(changed), plain)
-      assert.isUndefined(turns[0]?.followed.leftAt)
-      assert.deepStrictEqual(would.turns, was.turns)
-      assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 1_000 })
-    })
-  )
+  It.effect("rule X10: a turn whose conversation had used another model follows its record", function* () {
+    const route: Records.TurnRecord = {
+      kind: "Route",
+      step: 0,
+      number: 0,
+      value: { route: { target: MODEL }, from: "two/x" }
+    }
+    const changed = turnOf("changed", [route, completed(0, 1_000)], endOf("changed", "completed", 1_000))
+    const { turns, was, would } = yield* replay(recordingOf(changed), plain)
+    assert.isUndefined(turns[0]?.followed.leftAt)
+    assert.deepStrictEqual(would.turns, was.turns)
+    assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 1_000 })
+  })
 
-  it.effect("a failure of the request itself stays with its turn", () =>
-    Effect.gen(function* () {
-      const tooLong: Failure.Failure = { reason: "bad-request", message: "no", retryable: false, status: 400 }
-      const record: Records.TurnRecord = {
-        kind: "Attempt",
-        step: 0,
-        number: 0,
-        value: { _tag: "Failed", content: [], endedAt: 500, failure: tooLong, contentSeen: false, spread: 0 }
-      }
-      const wrong = turnOf("wrong", [record, gaveUp(0, "not-retryable")], endOf("wrong", "failed", 500))
-      const { would } = yield* replay(recordingOf(wrong, later), { ...plain, retry: { budget: Duration.hours(1) } })
-      assert.deepInclude(would.turns[0]?.end, { status: "failed", at: 500, because: "not-retryable" })
-      assert.strictEqual(would.turns[1]?.end?.status, "completed")
-    })
-  )
+  It.effect("a failure of the request itself stays with its turn", function* () {
+    const tooLong: Failure.Failure = { reason: "bad-request", message: "no", retryable: false, status: 400 }
+    const record: Records.TurnRecord = {
+      kind: "Attempt",
+      step: 0,
+      number: 0,
+      value: { _tag: "Failed", content: [], endedAt: 500, failure: tooLong, contentSeen: false, spread: 0 }
+    }
+    const wrong = turnOf("wrong", [record, gaveUp(0, "not-retryable")], endOf("wrong", "failed", 500))
+    const { would } = yield* replay(recordingOf(wrong, later), { ...plain, retry: { budget: Duration.hours(1) } })
+    assert.deepInclude(would.turns[0]?.end, { status: "failed", at: 500, because: "not-retryable" })
+    assert.strictEqual(would.turns[1]?.end?.status, "completed")
+  })
 })

@@ -6,6 +6,7 @@ import * as fc from "fast-check"
 import type { InvalidRequest } from "../../../src/engine/conversation/Conversations.ts"
 import * as DryRuns from "../../../src/insight/dry-run/DryRuns.ts"
 import { configOf } from "./Beside.ts"
+import * as It from "../../It.ts"
 
 const config = configOf({ retry: {}, outages: [], turns: 0, gapMs: 0, spread: 0, isGated: true })
 
@@ -57,8 +58,9 @@ describe("POST /v1/schedule", () => {
     })
   })
 
-  it.effect("rule X10: has the waits that the service would make, with the settings over the configuration's", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule X10: has the waits that the service would make, with the settings over the configuration's",
+    function* () {
       const present = DryRuns.scheduleOf(config)
       assert.deepInclude(present, { profile: "overnight", retry: {}, isWhole: true, kinds: [] })
       assert.strictEqual(present.rows.length, 21)
@@ -76,24 +78,22 @@ describe("POST /v1/schedule", () => {
         changed.kinds.flatMap(({ steps }) => steps.map(({ target }) => target)),
         "two/m"
       )
-    })
+    }
   )
 
-  it.effect("names every faulty setting with its key", () =>
-    Effect.gen(function* () {
-      const retry = { budget: "8 hrs", schedule: { type: "steps", delays: ["5 seconds", "soon"] }, maxRetries: "x" }
-      const { faults = [] }: InvalidRequest = yield* Effect.flip(DryRuns.tried(config, { retry }, ["against"]))
-      assert.sameMembers(
-        faults.map(({ path }) => path),
-        ["against.retry.budget", "against.retry.schedule.delays[1]", "against.retry.maxRetries"]
-      )
-      assert.include(faults.find(({ path }) => path.endsWith("budget"))?.message, 'Did you mean "8 hours"?')
-      const both = yield* Effect.flip(DryRuns.tried(config, { model: "nowhere/m", retry: { maxRetries: "x" } }))
-      assert.match(both.message, /^model: expected .*nowhere.* retry\.maxRetries: /s)
-      assert.deepStrictEqual(
-        both.faults?.map(({ path }) => path),
-        ["model", "retry.maxRetries"]
-      )
-    })
-  )
+  It.effect("names every faulty setting with its key", function* () {
+    const retry = { budget: "8 hrs", schedule: { type: "steps", delays: ["5 seconds", "soon"] }, maxRetries: "x" }
+    const { faults = [] }: InvalidRequest = yield* Effect.flip(DryRuns.tried(config, { retry }, ["against"]))
+    assert.sameMembers(
+      faults.map(({ path }) => path),
+      ["against.retry.budget", "against.retry.schedule.delays[1]", "against.retry.maxRetries"]
+    )
+    assert.include(faults.find(({ path }) => path.endsWith("budget"))?.message, 'Did you mean "8 hours"?')
+    const both = yield* Effect.flip(DryRuns.tried(config, { model: "nowhere/m", retry: { maxRetries: "x" } }))
+    assert.match(both.message, /^model: expected .*nowhere.* retry\.maxRetries: /s)
+    assert.deepStrictEqual(
+      both.faults?.map(({ path }) => path),
+      ["model", "retry.maxRetries"]
+    )
+  })
 })

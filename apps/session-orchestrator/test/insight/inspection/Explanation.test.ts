@@ -1,5 +1,5 @@
 /** Tests the fields of an explanation, also with missing, older and newer records. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Interruption } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
@@ -20,63 +20,56 @@ const { down } = ExplanationCases
 const hour = Duration.hours(1)
 
 describe("an explanation", () => {
-  it.effect("rule X4: has the target of every attempt, as commands have changed it", () =>
-    Effect.gen(function* () {
-      const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
-        Effect.andThen(wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }), pass(hour))
-      )
-      assert.deepStrictEqual(
-        steps[0]?.attempts.map(({ target }) => target),
-        ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "openai/gpt-5"]
-      )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("rule X4: has the target of every attempt, as commands have changed it", function* () {
+    const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
+      Effect.andThen(wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }), pass(hour))
+    )
+    assert.deepStrictEqual(
+      steps[0]?.attempts.map(({ target }) => target),
+      ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "openai/gpt-5"]
+    )
+  })
 
-  it.effect("rule X9: contains no key that a provider quoted, even if the key was recorded", () =>
-    Effect.gen(function* () {
-      const key = "sk-ant-api03-0123456789abcdef"
-      const leaky = { ...unauthorized, message: `invalid x-api-key ${key}`, evidence: { "request-id": key } }
-      const explanation = yield* ScriptedTurn.happened({ scripts: [emits(leaky)] })
-      assert.notInclude(JSON.stringify(explanation), key)
-      assert.include(JSON.stringify(explanation), "invalid x-api-key [redacted]")
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("rule X9: contains no key that a provider quoted, even if the key was recorded", function* () {
+    const key = "sk-ant-api03-0123456789abcdef"
+    const leaky = { ...unauthorized, message: `invalid x-api-key ${key}`, evidence: { "request-id": key } }
+    const explanation = yield* ScriptedTurn.happened({ scripts: [emits(leaky)] })
+    assert.notInclude(JSON.stringify(explanation), key)
+    assert.include(JSON.stringify(explanation), "invalid x-api-key [redacted]")
+  })
 
-  it.effect("marks a sealed turn whose records were deleted", () =>
-    Effect.gen(function* () {
-      yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
-      yield* Effect.flatMap(TurnLog, (log) => log.forget(Number.MAX_SAFE_INTEGER, undefined))
-      const { isForgotten, seal, steps } = Explanation.of(yield* evidence, (text) => text)
-      assert.deepStrictEqual(
-        { isForgotten, steps, attempts: seal?.attempts },
-        { isForgotten: true, steps: [], attempts: 2 }
-      )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("marks a sealed turn whose records were deleted", function* () {
+    yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
+    yield* Effect.flatMap(TurnLog, (log) => log.forget(Number.MAX_SAFE_INTEGER, undefined))
+    const { isForgotten, seal, steps } = Explanation.of(yield* evidence, (text) => text)
+    assert.deepStrictEqual(
+      { isForgotten, steps, attempts: seal?.attempts },
+      { isForgotten: true, steps: [], attempts: 2 }
+    )
+  })
 
-  it.effect("shows a turn that has not begun as queued", () =>
-    Effect.gen(function* () {
-      yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
-      const { conversation, turn } = yield* evidence
-      const { status, steps } = Explanation.of({ turn, conversation, events: [], records: [] }, (text) => text)
-      assert.deepStrictEqual({ status, steps }, { status: "queued", steps: [] })
-      const start = {
-        type: "turn-start",
-        conversationId: turn.conversationId,
-        turnId: turn.turnId,
-        startedAt: 0
-      } as const
-      const begun = Explanation.of({ turn, conversation, events: [start], records: [] }, (text) => text)
-      assert.deepInclude(begun, { status: "running" })
-      assert.deepStrictEqual(
-        begun.steps.map(({ attempts, step }) => [step, attempts.map(({ words }) => words)]),
-        [[0, ["Attempt 1 is under way."]]]
-      )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("shows a turn that has not begun as queued", function* () {
+    yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
+    const { conversation, turn } = yield* evidence
+    const { status, steps } = Explanation.of({ turn, conversation, events: [], records: [] }, (text) => text)
+    assert.deepStrictEqual({ status, steps }, { status: "queued", steps: [] })
+    const start = {
+      type: "turn-start",
+      conversationId: turn.conversationId,
+      turnId: turn.turnId,
+      startedAt: 0
+    } as const
+    const begun = Explanation.of({ turn, conversation, events: [start], records: [] }, (text) => text)
+    assert.deepInclude(begun, { status: "running" })
+    assert.deepStrictEqual(
+      begun.steps.map(({ attempts, step }) => [step, attempts.map(({ words }) => words)]),
+      [[0, ["Attempt 1 is under way."]]]
+    )
+  })
 
-  it.effect("rule X1: has the deaths of the service during a wait, and so has the course of the turn", () =>
-    Effect.gen(function* () {
+  ScriptedTurn.test(
+    "rule X1: has the deaths of the service during a wait, and so has the course of the turn",
+    function* () {
       const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
       const decision = steps[0]?.attempts[0]?.decision
       if (decision?.type !== "retry") return assert.fail("no retry")
@@ -95,11 +88,12 @@ describe("an explanation", () => {
         StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
         [[decidedAt + 2_000], undefined]
       )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
+    }
   )
 
-  it.effect("rule C10, X14, P14: names the rule by which a turn was sealed without running to its end", () =>
-    Effect.gen(function* () {
+  ScriptedTurn.test(
+    "rule C10, X14, P14: names the rule by which a turn was sealed without running to its end",
+    function* () {
       const { answered, sealedWith } = yield* ended
       const rules = (end: TurnEvent.TurnEnd, interruption?: Interruption.Interruption) =>
         Explanation.of({ ...sealedWith(end), interruption }, (text) => text).seal?.rules
@@ -111,87 +105,75 @@ describe("an explanation", () => {
       assert.deepStrictEqual(rules({ ...failed, error: ExplanationCases.overloaded }, of({ deaths: 4 })), [])
       assert.deepStrictEqual(rules(answered, of({ deaths: 4 })), [])
       assert.deepStrictEqual(rules({ ...answered, status: "aborted" }, of({ deaths: 4 })), ["P14"])
-    }).pipe(Effect.provide(ScriptedTurn.layer))
+    }
   )
 
-  it.effect("marks an aborted turn's records as deleted if it must have had some", () =>
-    Effect.gen(function* () {
-      const { answered, ofTurn, sealedWith } = yield* ended
-      const isForgotten = (...types: ReadonlyArray<"retry-end" | "tool-call" | "model-change">) => {
-        const events = types.map((type): TurnEvent.PersistedEvent => {
-          if (type === "model-change") return { type, ...ofTurn, from: "a/m", to: "b/m" }
-          if (type === "retry-end") return { type, ...ofTurn, success: false, attempt: 0 }
-          return { type, ...ofTurn, toolCallId: "c1", toolName: "t", input: {} }
-        })
-        const found = sealedWith({ ...answered, status: "aborted" })
-        return Explanation.of({ ...found, events, records: [] }, (text) => text).isForgotten
-      }
-      assert.isFalse(isForgotten())
-      assert.isFalse(isForgotten("model-change"))
-      assert.isTrue(isForgotten("model-change", "retry-end"))
-      assert.isTrue(isForgotten("tool-call"))
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("marks an aborted turn's records as deleted if it must have had some", function* () {
+    const { answered, ofTurn, sealedWith } = yield* ended
+    const isForgotten = (...types: ReadonlyArray<"retry-end" | "tool-call" | "model-change">) => {
+      const events = types.map((type): TurnEvent.PersistedEvent => {
+        if (type === "model-change") return { type, ...ofTurn, from: "a/m", to: "b/m" }
+        if (type === "retry-end") return { type, ...ofTurn, success: false, attempt: 0 }
+        return { type, ...ofTurn, toolCallId: "c1", toolName: "t", input: {} }
+      })
+      const found = sealedWith({ ...answered, status: "aborted" })
+      return Explanation.of({ ...found, events, records: [] }, (text) => text).isForgotten
+    }
+    assert.isFalse(isForgotten())
+    assert.isFalse(isForgotten("model-change"))
+    assert.isTrue(isForgotten("model-change", "retry-end"))
+    assert.isTrue(isForgotten("tool-call"))
+  })
 
-  it.effect(
+  ScriptedTurn.test(
     "rule X2, X5, P19: names the rule of an attempt that was lost, shared, or made for a summary, and of no other",
-    () =>
-      Effect.gen(function* () {
-        const { answered, sealedWith } = yield* ended
-        const attempt = (outcome: object, name = "step/0/attempt/0") => {
-          const records = [{ name, value: JSON.stringify({ endedAt: 1, spread: 0, ...outcome }) }]
-          return Explanation.of({ ...sealedWith(answered), records }, (text) => text).steps[0]?.attempts[0]?.rules
-        }
-        const failed = { _tag: "Failed", content: [], contentSeen: false, failure: ExplanationCases.overloaded }
-        assert.deepStrictEqual(attempt(failed), [])
-        assert.deepStrictEqual(attempt({ ...failed, failure: { ...ExplanationCases.overloaded, shared: true } }), [
-          "X5"
-        ])
-        assert.deepStrictEqual(attempt({ _tag: "Lost" }), ["X2"])
-        assert.deepStrictEqual(attempt({ _tag: "Completed", content: [], finishReason: "stop" }), [])
-        assert.deepStrictEqual(attempt({ _tag: "Nothing" }, "step/0/compaction/0"), ["P19"])
-        assert.deepStrictEqual(
-          attempt({ _tag: "Failed", failure: ExplanationCases.overloaded }, "step/0/compaction/0"),
-          ["P19"]
-        )
-      }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
-  it.effect("shows a tool call without a result as in progress, or as cut short with its turn", () =>
-    Effect.gen(function* () {
+    function* () {
       const { answered, sealedWith } = yield* ended
-      const call = { type: "tool-call", toolCallId: "c1", toolName: "look", input: {} }
-      const outcome = { _tag: "Completed", content: [call], endedAt: 1, finishReason: "tool-calls" }
-      const records = [{ name: "step/0/attempt/0", value: JSON.stringify(outcome) }]
-      const found = { ...sealedWith({ ...answered, status: "aborted" }), records }
-      const tools = (evidence: StoredTurn) =>
-        Explanation.of(evidence, (text) => text).steps.flatMap(({ tools }) => tools.map(({ words }) => words))
-      const { end: _, ...open } = found.turn
-      assert.deepStrictEqual(tools({ ...found, turn: { ...open, end: undefined } }), [
-        "Tool call 1, look, is under way."
+      const attempt = (outcome: object, name = "step/0/attempt/0") => {
+        const records = [{ name, value: JSON.stringify({ endedAt: 1, spread: 0, ...outcome }) }]
+        return Explanation.of({ ...sealedWith(answered), records }, (text) => text).steps[0]?.attempts[0]?.rules
+      }
+      const failed = { _tag: "Failed", content: [], contentSeen: false, failure: ExplanationCases.overloaded }
+      assert.deepStrictEqual(attempt(failed), [])
+      assert.deepStrictEqual(attempt({ ...failed, failure: { ...ExplanationCases.overloaded, shared: true } }), ["X5"])
+      assert.deepStrictEqual(attempt({ _tag: "Lost" }), ["X2"])
+      assert.deepStrictEqual(attempt({ _tag: "Completed", content: [], finishReason: "stop" }), [])
+      assert.deepStrictEqual(attempt({ _tag: "Nothing" }, "step/0/compaction/0"), ["P19"])
+      assert.deepStrictEqual(attempt({ _tag: "Failed", failure: ExplanationCases.overloaded }, "step/0/compaction/0"), [
+        "P19"
       ])
-      assert.deepStrictEqual(tools(found), ["Tool call 1, look, was cut short: the turn ended."])
-    }).pipe(Effect.provide(ScriptedTurn.layer))
+    }
   )
 
-  it.effect("reads the records of older versions, and names those of a later version", () =>
-    Effect.gen(function* () {
-      yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
-      const found = yield* evidence
-      const records = [
-        ...found.records.map(({ name, value }) => ({ name, value: withoutBasis(value) })),
-        { name: "step/0/sleep/0", value: '{"type":"elapsed"}' },
-        { name: "step/0/verdict/0", value: "{}" }
-      ]
-      const explanation = Explanation.of({ ...found, records }, (text) => text)
-      assert.deepStrictEqual(explanation.unread, ["step/0/verdict/0"])
-      assert.deepStrictEqual(ExplanationCases.wordsOf(explanation).slice(1), [
-        "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s.",
-        "The wait was over.",
-        "Attempt 2 is under way."
-      ])
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("shows a tool call without a result as in progress, or as cut short with its turn", function* () {
+    const { answered, sealedWith } = yield* ended
+    const call = { type: "tool-call", toolCallId: "c1", toolName: "look", input: {} }
+    const outcome = { _tag: "Completed", content: [call], endedAt: 1, finishReason: "tool-calls" }
+    const records = [{ name: "step/0/attempt/0", value: JSON.stringify(outcome) }]
+    const found = { ...sealedWith({ ...answered, status: "aborted" }), records }
+    const tools = (evidence: StoredTurn) =>
+      Explanation.of(evidence, (text) => text).steps.flatMap(({ tools }) => tools.map(({ words }) => words))
+    const { end: _, ...open } = found.turn
+    assert.deepStrictEqual(tools({ ...found, turn: { ...open, end: undefined } }), ["Tool call 1, look, is under way."])
+    assert.deepStrictEqual(tools(found), ["Tool call 1, look, was cut short: the turn ended."])
+  })
+
+  ScriptedTurn.test("reads the records of older versions, and names those of a later version", function* () {
+    yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
+    const found = yield* evidence
+    const records = [
+      ...found.records.map(({ name, value }) => ({ name, value: withoutBasis(value) })),
+      { name: "step/0/sleep/0", value: '{"type":"elapsed"}' },
+      { name: "step/0/verdict/0", value: "{}" }
+    ]
+    const explanation = Explanation.of({ ...found, records }, (text) => text)
+    assert.deepStrictEqual(explanation.unread, ["step/0/verdict/0"])
+    assert.deepStrictEqual(ExplanationCases.wordsOf(explanation).slice(1), [
+      "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s.",
+      "The wait was over.",
+      "Attempt 2 is under way."
+    ])
+  })
 })
 
 const evidence = Effect.gen(function* () {

@@ -1,8 +1,8 @@
 /** Tests the explanations of real turns: their sentences, in order. */
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { type Failure, TurnCourse, TurnExplanation } from "@holdfast/wire"
-import { Effect, Schema } from "effect"
+import { type Effect, Schema } from "effect"
 import * as StoredTurns from "../../../src/insight/inspection/StoredTurns.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 
@@ -18,19 +18,17 @@ export interface Case {
 /** Defines a test for each case. */
 export const explains = (cases: ReadonlyArray<Case>): void => {
   for (const { live, plan, expects, title } of cases) {
-    it.effect(`rule X9: the explanation of ${title}`, () =>
-      Effect.gen(function* () {
-        const explanation = yield* ScriptedTurn.happened(plan, live)
-        const words = wordsOf(explanation)
-        assert.deepStrictEqual(
-          words.filter((sentence) => expects.includes(sentence)),
-          expects,
-          words.join("\n")
-        )
-        assert.isTrue(isExplanation(JSON.parse(JSON.stringify(explanation))))
-        follows(explanation)
-      }).pipe(Effect.provide(ScriptedTurn.layer))
-    )
+    ScriptedTurn.test(`rule X9: the explanation of ${title}`, function* () {
+      const explanation = yield* ScriptedTurn.happened(plan, live)
+      const words = wordsOf(explanation)
+      assert.deepStrictEqual(
+        words.filter((sentence) => expects.includes(sentence)),
+        expects,
+        words.join("\n")
+      )
+      assert.isTrue(isExplanation(JSON.parse(JSON.stringify(explanation))))
+      follows(explanation)
+    })
   }
 }
 

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile, RetrySettings, Routers } from "@holdfast/policy"
 import type { TurnExplanation } from "@holdfast/wire"
-import { Effect, Result } from "effect"
+import { Result } from "effect"
 import * as ExplanationText from "../../../src/insight/inspection/ExplanationText.ts"
 import * as LongTurn from "./LongTurn.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
@@ -12,51 +12,44 @@ const { emits } = ScriptedProvider
 const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
 
 describe("ExplanationText", () => {
-  it.effect(
+  ScriptedTurn.test(
     "rule X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end",
-    () =>
-      Effect.gen(function* () {
-        const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
-        assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), LongTurn.text)
-      }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
-  it.effect("rule D1: a night that ends with the budget is a line for each of its 21 retries", () =>
-    Effect.gen(function* () {
-      const failure = { reason: "server-error", message: "Bad Gateway", retryable: true, status: 502 } as const
-      const scripts = Array.from({ length: 22 }, () => emits(failure))
-      const explanation = yield* ScriptedTurn.happened({ scripts })
-      const lines = ExplanationText.lines(explanation, surroundings)
-      assert.lengthOf(
-        lines.filter((line) => line.includes("Retry ")),
-        21
-      )
-      assert.isBelow(lines.length, 40)
-      assert.deepStrictEqual(lines.slice(-4), [
-        "  06:29:45  Attempt 22: same. Gave up: the next wait of 30 m does not fit into the budget: 7 h 31 m 45 s of 8 h were",
-        "            spent.",
-        "",
-        '  06:29:45  The turn failed after 22 calls and 7 h 31 m 45 s of waiting: server-error, 502: "Bad Gateway".'
-      ])
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
-  it.effect("has lines of 120 columns by default, and fills them to the last column", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(ExplanationText.COLUMNS, 120)
+    function* () {
       const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
-      const accepted = "  22:58:00  The turn was accepted."
-      const lines = (columns: number) => ExplanationText.lines(explanation, { timeZone: "UTC", columns })
-      assert.include(lines(accepted.length), accepted)
-      assert.includeMembers(Array.from(lines(accepted.length - 1)), [
-        "  22:58:00  The turn was",
-        "            accepted."
-      ])
-    }).pipe(Effect.provide(ScriptedTurn.layer))
+      assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), LongTurn.text)
+    }
   )
 
-  it.effect("rule P8, X9: does not shorten a failure of another target, nor hide its requested delay", () =>
-    Effect.gen(function* () {
+  ScriptedTurn.test("rule D1: a night that ends with the budget is a line for each of its 21 retries", function* () {
+    const failure = { reason: "server-error", message: "Bad Gateway", retryable: true, status: 502 } as const
+    const scripts = Array.from({ length: 22 }, () => emits(failure))
+    const explanation = yield* ScriptedTurn.happened({ scripts })
+    const lines = ExplanationText.lines(explanation, surroundings)
+    assert.lengthOf(
+      lines.filter((line) => line.includes("Retry ")),
+      21
+    )
+    assert.isBelow(lines.length, 40)
+    assert.deepStrictEqual(lines.slice(-4), [
+      "  06:29:45  Attempt 22: same. Gave up: the next wait of 30 m does not fit into the budget: 7 h 31 m 45 s of 8 h were",
+      "            spent.",
+      "",
+      '  06:29:45  The turn failed after 22 calls and 7 h 31 m 45 s of waiting: server-error, 502: "Bad Gateway".'
+    ])
+  })
+
+  ScriptedTurn.test("has lines of 120 columns by default, and fills them to the last column", function* () {
+    assert.strictEqual(ExplanationText.COLUMNS, 120)
+    const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
+    const accepted = "  22:58:00  The turn was accepted."
+    const lines = (columns: number) => ExplanationText.lines(explanation, { timeZone: "UTC", columns })
+    assert.include(lines(accepted.length), accepted)
+    assert.includeMembers(Array.from(lines(accepted.length - 1)), ["  22:58:00  The turn was", "            accepted."])
+  })
+
+  ScriptedTurn.test(
+    "rule P8, X9: does not shorten a failure of another target, nor hide its requested delay",
+    function* () {
       const asks = (retryAfterMs: number) =>
         emits({
           reason: "quota-exhausted",
@@ -86,90 +79,82 @@ describe("ExplanationText", () => {
           "  23:59:00  Attempt 4 was answered (stop)."
         ]
       )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
+    }
   )
 
-  it.effect("rule C12: names the source of a wait that an earlier failure asked for", () =>
-    Effect.gen(function* () {
-      const asks = (retryAfterMs: number) =>
-        emits({
-          reason: "rate-limited",
-          message: "Slow down.",
-          retryable: true,
-          status: 429,
-          hint: { retryAfterMs, source: "retry-after" }
-        })
-      const settings = { routing: { type: "fallback-chain", chains: { default: ["openai/small"] } } }
-      const retry = Result.getOrThrow(RetrySettings.decode(settings))
-      const explanation = yield* ScriptedTurn.happened({
-        scripts: [asks(3_600_000), asks(7_200_000), ScriptedProvider.answer("Hello")],
-        retry,
-        services: Routers.layerMemory(Profile.resolve(retry))
+  ScriptedTurn.test("rule C12: names the source of a wait that an earlier failure asked for", function* () {
+    const asks = (retryAfterMs: number) =>
+      emits({
+        reason: "rate-limited",
+        message: "Slow down.",
+        retryable: true,
+        status: 429,
+        hint: { retryAfterMs, source: "retry-after" }
       })
-      assert.include(
-        ExplanationText.lines(explanation, surroundings)
-          .join("\n")
-          .replaceAll(/\n {12}/g, " "),
-        "Retry 2 at 23:58:00, after 1 h, as its provider had asked before, longer than the schedule's 10 s, on anthropic/claude-sonnet-4-5"
-      )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+    const settings = { routing: { type: "fallback-chain", chains: { default: ["openai/small"] } } }
+    const retry = Result.getOrThrow(RetrySettings.decode(settings))
+    const explanation = yield* ScriptedTurn.happened({
+      scripts: [asks(3_600_000), asks(7_200_000), ScriptedProvider.answer("Hello")],
+      retry,
+      services: Routers.layerMemory(Profile.resolve(retry))
+    })
+    assert.include(
+      ExplanationText.lines(explanation, surroundings)
+        .join("\n")
+        .replaceAll(/\n {12}/g, " "),
+      "Retry 2 at 23:58:00, after 1 h, as its provider had asked before, longer than the schedule's 10 s, on anthropic/claude-sonnet-4-5"
+    )
+  })
 
-  it.effect("rule A11: marks the last step, with the reason", () =>
-    Effect.gen(function* () {
-      const explanation = yield* ScriptedTurn.happened({
-        scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],
-        limits: { maxTurns: 2 }
-      })
-      assert.deepStrictEqual(
-        ExplanationText.lines(explanation, surroundings).filter((line) => line.startsWith("Step")),
-        [
-          "Step 1, on anthropic/claude-sonnet-4-5",
-          "Step 2, on anthropic/claude-sonnet-4-5, the last step: the turn had used all of its steps"
-        ]
-      )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("rule A11: marks the last step, with the reason", function* () {
+    const explanation = yield* ScriptedTurn.happened({
+      scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],
+      limits: { maxTurns: 2 }
+    })
+    assert.deepStrictEqual(
+      ExplanationText.lines(explanation, surroundings).filter((line) => line.startsWith("Step")),
+      [
+        "Step 1, on anthropic/claude-sonnet-4-5",
+        "Step 2, on anthropic/claude-sonnet-4-5, the last step: the turn had used all of its steps"
+      ]
+    )
+  })
 
-  it.effect("lists interruptions, deleted records and unreadable records apart from the steps", () =>
-    Effect.gen(function* () {
-      const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
-      const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
-        ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
-      const [day, accepted, , step, answered, , sealed] = written({})
-      assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
-      const words = "The process died 2 times in a row in the middle of this turn."
-      const interruption = { deaths: 2, defects: 0, rules: ["X14"], words }
-      assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
-        day,
-        accepted,
-        "",
-        step,
-        answered,
-        "",
-        `            ${words}`,
-        "",
-        sealed,
-        "",
-        "A later version wrote 2 records that this one cannot read: a, b."
-      ])
-      assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
-        day,
-        accepted,
-        "            The records of its decisions have been deleted (database.retention); only its end is known.",
-        "",
-        sealed
-      ])
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("lists interruptions, deleted records and unreadable records apart from the steps", function* () {
+    const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
+    const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
+      ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
+    const [day, accepted, , step, answered, , sealed] = written({})
+    assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
+    const words = "The process died 2 times in a row in the middle of this turn."
+    const interruption = { deaths: 2, defects: 0, rules: ["X14"], words }
+    assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
+      day,
+      accepted,
+      "",
+      step,
+      answered,
+      "",
+      `            ${words}`,
+      "",
+      sealed,
+      "",
+      "A later version wrote 2 records that this one cannot read: a, b."
+    ])
+    assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
+      day,
+      accepted,
+      "            The records of its decisions have been deleted (database.retention); only its end is known.",
+      "",
+      sealed
+    ])
+  })
 
-  it.effect("keeps control characters of a provider out of the terminal", () =>
-    Effect.gen(function* () {
-      const failure = { reason: "auth", message: "no\u001b[2J\nentry", retryable: false } as const
-      const explanation = yield* ScriptedTurn.happened({ scripts: [emits(failure)] })
-      const text = ExplanationText.lines(explanation, surroundings).join("\n")
-      assert.include(text, '"no entry"')
-      assert.notInclude(text, "\u001b")
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
+  ScriptedTurn.test("keeps control characters of a provider out of the terminal", function* () {
+    const failure = { reason: "auth", message: "no\u001b[2J\nentry", retryable: false } as const
+    const explanation = yield* ScriptedTurn.happened({ scripts: [emits(failure)] })
+    const text = ExplanationText.lines(explanation, surroundings).join("\n")
+    assert.include(text, '"no entry"')
+    assert.notInclude(text, "\u001b")
+  })
 })

@@ -27,6 +27,7 @@ import * as TurnLog from "../../../src/storage/TurnLog.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as Logged from "../../storage/Logged.ts"
+import * as It from "../../It.ts"
 
 export const conversationId = Ids.ConversationId.make("nightly")
 export const turnId = Ids.TurnId.make("t1")
@@ -63,7 +64,7 @@ export interface Hand {
 }
 
 /** Keeps all records for one test. */
-export const layer = Layer.provideMerge(
+const layer = Layer.provideMerge(
   StoredTurns.layer,
   Layer.mergeAll(
     MemoryStore.layer,
@@ -71,6 +72,9 @@ export const layer = Layer.provideMerge(
     Layer.succeed(Config, { prices: {} } as unknown as Values)
   )
 )
+
+/** Declares a test of such a turn. */
+export const test = It.within(layer)
 
 /** The origin of a test's commands. */
 export const by = { commandId: "k1", origin: "HTTP from 127.0.0.1" }
@@ -170,82 +174,86 @@ class SleepClock {
 }
 
 /** The turn, run again after its process has died. */
-const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night: SleepClock) =>
-  Effect.gen(function* () {
-    const log = yield* TurnLog.TurnLog
-    const policy = Profile.resolve(plan.retry)
-    const made = RetryStrategies.make(policy, night.sleep)
-    const strategy = plan.strategy?.(made) ?? made
-    let requests = 0
-    let isDead = false
-    const provider = {
-      stream: () => {
-        const script = plan.scripts[requests++]
-        if (script === undefined) return Stream.die(new Error(`attempt ${requests} was not scripted`))
-        const reads = script.reads.map((events) => Stream.fromIterable(events))
-        const end = script.end === Effect.never ? night.hang : script.end
-        return Stream.concat(Stream.flatten(Stream.fromIterable(reads)), Stream.drain(Stream.fromEffect(end)))
-      }
+const turnOf = Effect.fnUntraced(function* (
+  plan: Plan,
+  startedAt: number,
+  abort: Effect.Effect<void>,
+  night: SleepClock
+) {
+  const log = yield* TurnLog.TurnLog
+  const policy = Profile.resolve(plan.retry)
+  const made = RetryStrategies.make(policy, night.sleep)
+  const strategy = plan.strategy?.(made) ?? made
+  let requests = 0
+  let isDead = false
+  const provider = {
+    stream: () => {
+      const script = plan.scripts[requests++]
+      if (script === undefined) return Stream.die(new Error(`attempt ${requests} was not scripted`))
+      const reads = script.reads.map((events) => Stream.fromIterable(events))
+      const end = script.end === Effect.never ? night.hang : script.end
+      return Stream.concat(Stream.flatten(Stream.fromIterable(reads)), Stream.drain(Stream.fromEffect(end)))
     }
-    const life = Effect.gen(function* () {
-      const known = yield* Effect.orDie(log.load(turnId))
-      const checkpoint = JournalCheckpoint.over(
-        {
-          append: (turnId, seq, record) =>
-            inOrder(
-              TurnLog.one(log, {
-                conversationId,
-                turnId,
-                seq,
-                records: [Logged.named(record)],
-                events: [],
-                position: 0
-              })
-            )
-        },
-        turnId,
-        known
-      )
-      const mortal: Checkpoint.Checkpoint["Service"] = {
-        ...checkpoint,
-        run: (name, schema, effect) => {
-          if (name === SEAL) return effect // the turn's last event has it
-          return checkpoint.run(
-            name,
-            schema,
-            Effect.tap(effect, () => {
-              if (name !== plan.diesBefore || isDead) return Effect.void
-              isDead = true
-              return Effect.fail(new TurnStopped.TurnStopped({ message: "killed" }))
+  }
+  const life = Effect.gen(function* () {
+    const known = yield* Effect.orDie(log.load(turnId))
+    const checkpoint = JournalCheckpoint.over(
+      {
+        append: (turnId, seq, record) =>
+          inOrder(
+            TurnLog.one(log, {
+              conversationId,
+              turnId,
+              seq,
+              records: [Logged.named(record)],
+              events: [],
+              position: 0
             })
           )
-        }
+      },
+      turnId,
+      known
+    )
+    const mortal: Checkpoint.Checkpoint["Service"] = {
+      ...checkpoint,
+      run: (name, schema, effect) => {
+        if (name === SEAL) return effect // the turn's last event has it
+        return checkpoint.run(
+          name,
+          schema,
+          Effect.tap(effect, () => {
+            if (name !== plan.diesBefore || isDead) return Effect.void
+            isDead = true
+            return Effect.fail(new TurnStopped.TurnStopped({ message: "killed" }))
+          })
+        )
       }
-      return yield* Turn.runTurn({
-        conversationId,
-        turnId,
-        target: { provider: "anthropic", model: "claude-sonnet-4-5" },
-        history: [],
-        prompt: "Hello",
-        startedAt,
-        abort,
-        ...defined({ limits: plan.limits })
-      }).pipe(
-        Effect.provide(
-          Layer.mergeAll(
-            Layer.succeed(Provider.Provider, provider),
-            Layer.provide(plan.services ?? Layer.empty, Layer.succeed(Provider.Provider, provider)),
-            Layer.succeed(EventSink.EventSink, sinkOf(log, plan)),
-            Layer.succeed(Checkpoint.Checkpoint, mortal),
-            plan.toolbox === undefined ? Toolbox.layerNoop : Layer.succeed(Toolbox.Toolbox, plan.toolbox),
-            plan.isPatient === false ? Layer.empty : Layer.succeed(RetryStrategy.RetryStrategy, strategy)
-          )
+    }
+    return yield* Turn.runTurn({
+      conversationId,
+      turnId,
+      target: { provider: "anthropic", model: "claude-sonnet-4-5" },
+      history: [],
+      prompt: "Hello",
+      startedAt,
+      abort,
+      ...defined({ limits: plan.limits })
+    }).pipe(
+      Effect.provide(
+        Layer.mergeAll(
+          Layer.succeed(Provider.Provider, provider),
+          Layer.provide(plan.services ?? Layer.empty, Layer.succeed(Provider.Provider, provider)),
+          Layer.succeed(EventSink.EventSink, sinkOf(log, plan)),
+          Layer.succeed(Checkpoint.Checkpoint, mortal),
+          plan.toolbox === undefined ? Toolbox.layerNoop : Layer.succeed(Toolbox.Toolbox, plan.toolbox),
+          plan.isPatient === false ? Layer.empty : Layer.succeed(RetryStrategy.RetryStrategy, strategy)
         )
       )
-    })
-    // A process is started again a minute later.
-    return yield* Effect.catch(life, () => Effect.andThen(night.sleep(Duration.minutes(1)), life))
+    )
   })
+  // A process is started again a minute later.
+  return yield* Effect.catch(life, () => Effect.andThen(night.sleep(Duration.minutes(1)), life))
+})
 
 const SEAL = Records.nameOf("Seal", 0)
 

@@ -5,6 +5,7 @@ import { ChildProcessSpawner } from "effect/process"
 import { TestClock } from "effect/testing"
 import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
 import * as Posting from "../../../src/ops/delivery/Posting.ts"
+import * as It from "../../It.ts"
 
 const content = { id: "1", headers: {}, text: "A notice" }
 
@@ -35,46 +36,38 @@ describe("a notice", () => {
     assert.isUndefined(after(1, { reason: "auth", retryable: false }))
   })
 
-  it.effect("is delivered with any status of success, and with no other", () =>
-    Effect.gen(function* () {
-      for (const status of [200, 201, 299]) yield* answering(status)(content)
-      assert.strictEqual((yield* Effect.flip(answering(300)(content))).status, 300)
-    })
-  )
+  It.effect("is delivered with any status of success, and with no other", function* () {
+    for (const status of [200, 201, 299]) yield* answering(status)(content)
+    assert.strictEqual((yield* Effect.flip(answering(300)(content))).status, 300)
+  })
 
-  it.effect("is refused for good by 404, and no error has the address", () =>
-    Effect.gen(function* () {
-      const failure = yield* Effect.flip(answering(404)(content))
-      assert.isFalse(failure.retryable)
-      assert.notInclude(JSON.stringify(failure), "secret-path")
-    })
-  )
+  It.effect("is refused for good by 404, and no error has the address", function* () {
+    const failure = yield* Effect.flip(answering(404)(content))
+    assert.isFalse(failure.retryable)
+    assert.notInclude(JSON.stringify(failure), "secret-path")
+  })
 
-  it.effect("names the program that could not be started, and none of its arguments", () =>
-    Effect.gen(function* () {
-      const cause = Object.assign(new Error("spawn notify ENOENT"), { code: "ENOENT" })
-      const spawner = ChildProcessSpawner.make((command) =>
-        Effect.fail(
-          PlatformError.systemError({
-            _tag: "NotFound",
-            module: "ChildProcess",
-            method: "spawn",
-            pathOrDescriptor: command._tag === "StandardCommand" ? [command.command, ...command.args].join(" ") : "",
-            cause
-          })
-        )
+  It.effect("names the program that could not be started, and none of its arguments", function* () {
+    const cause = Object.assign(new Error("spawn notify ENOENT"), { code: "ENOENT" })
+    const spawner = ChildProcessSpawner.make((command) =>
+      Effect.fail(
+        PlatformError.systemError({
+          _tag: "NotFound",
+          module: "ChildProcess",
+          method: "spawn",
+          pathOrDescriptor: command._tag === "StandardCommand" ? [command.command, ...command.args].join(" ") : "",
+          cause
+        })
       )
-      const send = Posting.command(["notify", "--token", "planted"], spawner, String)
-      assert.strictEqual((yield* Effect.flip(send(content))).message, "notify did not run: spawn notify ENOENT.")
-    })
-  )
+    )
+    const send = Posting.command(["notify", "--token", "planted"], spawner, String)
+    assert.strictEqual((yield* Effect.flip(send(content))).message, "notify did not run: spawn notify ENOENT.")
+  })
 
-  it.effect("ends a command that hangs", () =>
-    Effect.gen(function* () {
-      const spawner = ChildProcessSpawner.make(() => Effect.never)
-      const fiber = yield* Effect.forkChild(Effect.flip(Posting.command(["notify"], spawner, String)(content)))
-      yield* TestClock.adjust("10 seconds")
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
-    })
-  )
+  It.effect("ends a command that hangs", function* () {
+    const spawner = ChildProcessSpawner.make(() => Effect.never)
+    const fiber = yield* Effect.forkChild(Effect.flip(Posting.command(["notify"], spawner, String)(content)))
+    yield* TestClock.adjust("10 seconds")
+    assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
+  })
 })

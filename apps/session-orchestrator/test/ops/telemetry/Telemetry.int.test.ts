@@ -4,7 +4,7 @@ import manifest from "../../../package.json" with { type: "json" }
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
+import { Duration, Effect, Fiber, Layer, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -16,6 +16,7 @@ import { toolCalls } from "../../service/ToolFrames.ts"
 import * as PromQl from "./PromQl.ts"
 import * as PrometheusText from "./PrometheusText.ts"
 import * as Receivers from "./Receivers.ts"
+import * as It from "../../It.ts"
 
 const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
 
@@ -24,7 +25,10 @@ const refused = { status: 401, body: "{}" }
 const KEY = "sk-planted-0123456789"
 
 /** A separate registry for each test, because metrics belong to the process. */
-const alone = <A, E, R>(test: Effect.Effect<A, E, R>) => Effect.provideService(test, Metric.MetricRegistry, new Map())
+const check = It.within(
+  Layer.sync(Metric.MetricRegistry, () => new Map()),
+  it.live
+)
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
 
@@ -95,33 +99,30 @@ const documented = Array.from(
 const OF_GATEWAY = "holdfast_limit_used_ratio"
 
 describe("metrics", () => {
-  it.live(
+  check(
     "rule A16: are read by a Prometheus parser, and are those of docs/telemetry.md, with its labels and types",
-    () =>
-      Effect.gen(function* () {
-        const service = yield* everything
-        const metrics = yield* metricsOf(service)
-        const shown = Array.from(metrics.types)
-          .filter(([name]) => name.startsWith("holdfast_"))
-          .map(([name, type]) => ({ name, labels: PrometheusText.labelsOf(metrics, name), type }))
-        const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1)
-        const expected = documented.filter(({ name }) => name !== OF_GATEWAY)
-        assert.deepStrictEqual(shown.toSorted(byName), expected.toSorted(byName))
-      }).pipe(alone)
+    function* () {
+      const service = yield* everything
+      const metrics = yield* metricsOf(service)
+      const shown = Array.from(metrics.types)
+        .filter(([name]) => name.startsWith("holdfast_"))
+        .map(([name, type]) => ({ name, labels: PrometheusText.labelsOf(metrics, name), type }))
+      const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1)
+      const expected = documented.filter(({ name }) => name !== OF_GATEWAY)
+      assert.deepStrictEqual(shown.toSorted(byName), expected.toSorted(byName))
+    }
   )
 
-  it.live("include the process, the build and the readiness, under the names in docs/telemetry.md", () =>
-    Effect.gen(function* () {
-      const metrics = yield* metricsOf(yield* Service.start())
-      const names = Array.from(page.matchAll(/`((?:process|nodejs)_\w+)`/g), ([, name = ""]) => name)
-      assert.isAbove(names.length, 8)
-      for (const name of names) assert.isTrue(metrics.types.has(name), name)
-      assert.isAbove(PrometheusText.valueOf(metrics, "process_resident_memory_bytes"), 10_000_000)
-      assert.isAbove(PrometheusText.valueOf(metrics, "process_open_fds"), 2)
-      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_ready"), 1)
-      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_build_info", { version: manifest.version }), 1)
-    }).pipe(alone)
-  )
+  check("include the process, the build and the readiness, under the names in docs/telemetry.md", function* () {
+    const metrics = yield* metricsOf(yield* Service.start())
+    const names = Array.from(page.matchAll(/`((?:process|nodejs)_\w+)`/g), ([, name = ""]) => name)
+    assert.isAbove(names.length, 8)
+    for (const name of names) assert.isTrue(metrics.types.has(name), name)
+    assert.isAbove(PrometheusText.valueOf(metrics, "process_resident_memory_bytes"), 10_000_000)
+    assert.isAbove(PrometheusText.valueOf(metrics, "process_open_fds"), 2)
+    assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_ready"), 1)
+    assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_build_info", { version: manifest.version }), 1)
+  })
 
   it("exist for every query of the dashboard, and the queries are PromQL", () => {
     const file = new URL("../../../../../docs/grafana-dashboard.json", import.meta.url)
@@ -158,108 +159,104 @@ describe("metrics", () => {
 })
 
 describe("traces", () => {
-  it.live("rule A16: of a turn reach a collector over OTLP as one trace, without text of the conversation", () =>
-    Effect.gen(function* () {
-      const collector = yield* Receivers.receiver()
-      const url = `${collector.url}/v1/traces`
-      const service = yield* Service.start({
-        apiKey: KEY,
-        telemetry: { otlp: { url, headers: { "x-key": Redacted.make("planted-header") } } }
-      })
-      service.provider.respond(
-        { status: 529, body: { error: { type: "overloaded_error", code: `no-${KEY}`, message: `No ${KEY}` } } },
-        { frames: toolCalls({ name: "search" }, { name: "look" }) },
-        { frames: answerFrames("openai", "A secret answer") }
-      )
-      yield* prompt(service, yield* service.create(), "t1")
-      yield* service.stop
-      const spans = Receivers.spansOf(collector.requests)
-      assert.deepStrictEqual(
-        spans.map(({ name }) => name),
-        [
-          "chat m",
-          "retry wait",
-          "chat m",
-          "execute_tool search",
-          "execute_tool look",
-          "step 0",
-          "chat m",
-          "step 1",
-          "invoke_agent holdfast"
-        ]
-      )
-      assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
-      assert.match(spans[0]?.traceId ?? "", /^[0-9a-f]{32}$/)
-      const ids = new Set(spans.map(({ spanId }) => spanId))
-      for (const { name, parentSpanId } of spans) {
-        assert.isTrue(name === "invoke_agent holdfast" ? parentSpanId === "" : ids.has(parentSpanId), name)
-      }
-      const [failed] = spans
-      assert.deepInclude(failed?.attributes, {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "scripted",
-        "error.type": "overloaded",
-        "http.response.status_code": 529,
-        "server.address": "127.0.0.1"
-      })
-      assert.strictEqual(failed?.status, 2)
-      assert.isAtLeast(spans[1]?.ms ?? 0, 10)
-      const bytes = collector.requests.map(({ body }) => body.toString("latin1")).join("")
-      assert.notInclude(bytes, "secret")
-      assert.notInclude(bytes, KEY)
-      assert.strictEqual(collector.requests[0]?.headers["x-key"], "planted-header")
-      assert.strictEqual(collector.requests[0]?.path, "/v1/traces")
-    }).pipe(alone)
-  )
+  check("rule A16: of a turn reach a collector over OTLP as one trace, without text of the conversation", function* () {
+    const collector = yield* Receivers.receiver()
+    const url = `${collector.url}/v1/traces`
+    const service = yield* Service.start({
+      apiKey: KEY,
+      telemetry: { otlp: { url, headers: { "x-key": Redacted.make("planted-header") } } }
+    })
+    service.provider.respond(
+      { status: 529, body: { error: { type: "overloaded_error", code: `no-${KEY}`, message: `No ${KEY}` } } },
+      { frames: toolCalls({ name: "search" }, { name: "look" }) },
+      { frames: answerFrames("openai", "A secret answer") }
+    )
+    yield* prompt(service, yield* service.create(), "t1")
+    yield* service.stop
+    const spans = Receivers.spansOf(collector.requests)
+    assert.deepStrictEqual(
+      spans.map(({ name }) => name),
+      [
+        "chat m",
+        "retry wait",
+        "chat m",
+        "execute_tool search",
+        "execute_tool look",
+        "step 0",
+        "chat m",
+        "step 1",
+        "invoke_agent holdfast"
+      ]
+    )
+    assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
+    assert.match(spans[0]?.traceId ?? "", /^[0-9a-f]{32}$/)
+    const ids = new Set(spans.map(({ spanId }) => spanId))
+    for (const { name, parentSpanId } of spans) {
+      assert.isTrue(name === "invoke_agent holdfast" ? parentSpanId === "" : ids.has(parentSpanId), name)
+    }
+    const [failed] = spans
+    assert.deepInclude(failed?.attributes, {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "scripted",
+      "error.type": "overloaded",
+      "http.response.status_code": 529,
+      "server.address": "127.0.0.1"
+    })
+    assert.strictEqual(failed?.status, 2)
+    assert.isAtLeast(spans[1]?.ms ?? 0, 10)
+    const bytes = collector.requests.map(({ body }) => body.toString("latin1")).join("")
+    assert.notInclude(bytes, "secret")
+    assert.notInclude(bytes, KEY)
+    assert.strictEqual(collector.requests[0]?.headers["x-key"], "planted-header")
+    assert.strictEqual(collector.requests[0]?.path, "/v1/traces")
+  })
 })
 
 describe("the retry log", () => {
-  it.live("rule M4: has a line for each retry of the service, without its key", () =>
-    Effect.gen(function* () {
-      const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
-      const service = yield* Service.start({
-        apiKey: KEY,
-        retry: { ...Service.QUICK, maxRetries: 2 },
-        telemetry: { retryLog: { path: file, maxBytes: 1_000_000, keep: 1 } }
-      })
-      const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
-      service.provider.respond(leaky, { frames: answerFrames("openai", "Here") }, leaky, leaky, leaky)
-      service.provider.respond({ frames: answerFrames("openai", "Here") })
-      const id = yield* service.create()
-      yield* prompt(service, id, "t1")
-      yield* prompt(service, id, "t2")
-      yield* service.call({ path: `/v1/conversations/${id}/retry`, body: { turnId: "t3" } })
-      yield* service.stop
-      const text = fs.readFileSync(file, "utf8")
-      const lines = text
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-      assert.deepStrictEqual(
-        lines.map(({ attempt, delayMs, turnId, type }) => [turnId, type, attempt, delayMs]),
-        [
-          ["t1", "retry", 0, 10],
-          ["t1", "retry_succeeded", 0, undefined],
-          ["t1", "turn_ended", undefined, undefined],
-          ["t2", "retry", 0, 10],
-          ["t2", "retry", 1, 20],
-          ["t2", "retry_exhausted", 1, undefined],
-          ["t2", "turn_ended", undefined, undefined],
-          ["t3", "manual_retry", 0, undefined]
-        ]
-      )
-      assert.deepInclude(lines[0], {
-        provider: "scripted",
-        model: "m",
-        api: "openai-compatible",
-        stopReason: "error",
-        errorMessage: "The key [redacted] is fine, we are not",
-        cwd: process.cwd(),
-        sessionId: id
-      })
-      assert.notInclude(text, KEY)
-    }).pipe(alone)
-  )
+  check("rule M4: has a line for each retry of the service, without its key", function* () {
+    const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
+    const service = yield* Service.start({
+      apiKey: KEY,
+      retry: { ...Service.QUICK, maxRetries: 2 },
+      telemetry: { retryLog: { path: file, maxBytes: 1_000_000, keep: 1 } }
+    })
+    const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
+    service.provider.respond(leaky, { frames: answerFrames("openai", "Here") }, leaky, leaky, leaky)
+    service.provider.respond({ frames: answerFrames("openai", "Here") })
+    const id = yield* service.create()
+    yield* prompt(service, id, "t1")
+    yield* prompt(service, id, "t2")
+    yield* service.call({ path: `/v1/conversations/${id}/retry`, body: { turnId: "t3" } })
+    yield* service.stop
+    const text = fs.readFileSync(file, "utf8")
+    const lines = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    assert.deepStrictEqual(
+      lines.map(({ attempt, delayMs, turnId, type }) => [turnId, type, attempt, delayMs]),
+      [
+        ["t1", "retry", 0, 10],
+        ["t1", "retry_succeeded", 0, undefined],
+        ["t1", "turn_ended", undefined, undefined],
+        ["t2", "retry", 0, 10],
+        ["t2", "retry", 1, 20],
+        ["t2", "retry_exhausted", 1, undefined],
+        ["t2", "turn_ended", undefined, undefined],
+        ["t3", "manual_retry", 0, undefined]
+      ]
+    )
+    assert.deepInclude(lines[0], {
+      provider: "scripted",
+      model: "m",
+      api: "openai-compatible",
+      stopReason: "error",
+      errorMessage: "The key [redacted] is fine, we are not",
+      cwd: process.cwd(),
+      sessionId: id
+    })
+    assert.notInclude(text, KEY)
+  })
 })
 
 describe("notifications", () => {
@@ -271,8 +268,9 @@ describe("notifications", () => {
     }
   })
 
-  it.live("rule X12: reach a webhook and a command once at the beginning and once at the end of an incident", () =>
-    Effect.gen(function* () {
+  check(
+    "rule X12: reach a webhook and a command once at the beginning and once at the end of an incident",
+    function* () {
       const webhook = yield* Receivers.receiver([503])
       const directory = path.dirname(yield* TemporaryFile.temporaryFile)
       fs.mkdirSync(directory, { recursive: true })
@@ -309,62 +307,59 @@ describe("notifications", () => {
       assert.strictEqual(webhook.requests[0]?.path, "/hook")
       assert.strictEqual(webhook.requests[0]?.headers.authorization, "Bearer planted-0123")
       assert.strictEqual(webhook.requests[0]?.headers["idempotency-key"], bodies[0].id)
-    }).pipe(alone)
+    }
   )
 
-  it.live("rule X12: name the next attempt, and the address in the page where a question is answered", () =>
-    Effect.gen(function* () {
-      const webhook = yield* Receivers.receiver()
-      const service = yield* Service.start({
-        retry: {
-          ...Service.QUICK,
-          spendGuard: { after: Duration.millis(5), maxInputTokens: 20, answerWithin: Duration.hours(1) }
-        },
-        telemetry: notified(webhook.url)
-      })
-      service.provider.respond(overloaded)
-      const id = yield* service.create()
-      const live = yield* service.open({
-        path: `/v1/conversations/${id}/turns`,
-        headers: { accept: "application/x-ndjson" },
-        body: { prompt: "Say what you would do if no model had answered. ".repeat(10), turnId: "t1" }
-      })
-      const events = Service.eventsOf(yield* live.until('"asks"'))
-      const wait = events.find((event) => event.type === "provider-retry") ?? assert.fail("it does not wait")
-      yield* Receivers.sent(webhook, 2)
-      const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
-      const began = bodies.find(({ type }) => type === "incident-began") ?? assert.fail("no incident")
-      assert.strictEqual(began.nextAt, new Date(wait.retryAt).toISOString())
-      assert.match(began.text, / The next attempt is at (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC\.$/)
-      const question = bodies.find(({ type }) => type === "question") ?? assert.fail("no question")
-      assert.strictEqual(question.url, `http://127.0.0.1:${service.port}/#/c/${id}`)
-      assert.include(question.text, question.url)
-    }).pipe(alone)
-  )
+  check("rule X12: name the next attempt, and the address in the page where a question is answered", function* () {
+    const webhook = yield* Receivers.receiver()
+    const service = yield* Service.start({
+      retry: {
+        ...Service.QUICK,
+        spendGuard: { after: Duration.millis(5), maxInputTokens: 20, answerWithin: Duration.hours(1) }
+      },
+      telemetry: notified(webhook.url)
+    })
+    service.provider.respond(overloaded)
+    const id = yield* service.create()
+    const live = yield* service.open({
+      path: `/v1/conversations/${id}/turns`,
+      headers: { accept: "application/x-ndjson" },
+      body: { prompt: "Say what you would do if no model had answered. ".repeat(10), turnId: "t1" }
+    })
+    const events = Service.eventsOf(yield* live.until('"asks"'))
+    const wait = events.find((event) => event.type === "provider-retry") ?? assert.fail("it does not wait")
+    yield* Receivers.sent(webhook, 2)
+    const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
+    const began = bodies.find(({ type }) => type === "incident-began") ?? assert.fail("no incident")
+    assert.strictEqual(began.nextAt, new Date(wait.retryAt).toISOString())
+    assert.match(began.text, / The next attempt is at (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC\.$/)
+    const question = bodies.find(({ type }) => type === "question") ?? assert.fail("no question")
+    assert.strictEqual(question.url, `http://127.0.0.1:${service.port}/#/c/${id}`)
+    assert.include(question.text, question.url)
+  })
 
-  it.live(
+  check(
     "rule M4, X12: a webhook and a command that hang, and a log that cannot be written, slow no turn and no end",
-    () =>
-      Effect.gen(function* () {
-        const webhook = yield* Receivers.receiver(["hangs"])
-        const directory = path.dirname(yield* TemporaryFile.temporaryFile)
-        const running = path.join(directory, "running")
-        const hang = `require("node:fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)`
-        fs.mkdirSync(directory, { recursive: true })
-        fs.writeFileSync(path.join(directory, "no-directory"), "")
-        const retryLog = { path: path.join(directory, "no-directory", "retries.jsonl"), maxBytes: 10_000, keep: 1 }
-        const service = yield* Service.start({
-          telemetry: { ...notified(webhook.url, [process.execPath, "-e", hang, running]), retryLog }
-        })
-        service.provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
-        const id = yield* service.create()
-        const { text } = yield* prompt(service, id, "t1")
-        assert.strictEqual(JSON.parse(text).status, "completed")
-        const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
-        yield* Receivers.sent(webhook, 1)
-        yield* Process.eventually("a command that hangs", Effect.sync(pid), (text) => text !== "")
-        yield* service.stop
-        assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
-      }).pipe(alone)
+    function* () {
+      const webhook = yield* Receivers.receiver(["hangs"])
+      const directory = path.dirname(yield* TemporaryFile.temporaryFile)
+      const running = path.join(directory, "running")
+      const hang = `require("node:fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)`
+      fs.mkdirSync(directory, { recursive: true })
+      fs.writeFileSync(path.join(directory, "no-directory"), "")
+      const retryLog = { path: path.join(directory, "no-directory", "retries.jsonl"), maxBytes: 10_000, keep: 1 }
+      const service = yield* Service.start({
+        telemetry: { ...notified(webhook.url, [process.execPath, "-e", hang, running]), retryLog }
+      })
+      service.provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
+      const id = yield* service.create()
+      const { text } = yield* prompt(service, id, "t1")
+      assert.strictEqual(JSON.parse(text).status, "completed")
+      const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
+      yield* Receivers.sent(webhook, 1)
+      yield* Process.eventually("a command that hangs", Effect.sync(pid), (text) => text !== "")
+      yield* service.stop
+      assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
+    }
   )
 })

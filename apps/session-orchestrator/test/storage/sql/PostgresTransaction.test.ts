@@ -1,10 +1,11 @@
 /** Tests the statements of a transaction, and its outcome after failures, over a scripted connection. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError, Statement } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as PostgresTransaction from "../../../src/storage/sql/PostgresTransaction.ts"
+import * as It from "../../It.ts"
 
 const broken = (what: string): SqlError.SqlError =>
   new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause: new Error(what), operation: "execute" }) })
@@ -56,54 +57,46 @@ const BEFORE = ["BEGIN", OPEN, "(work)"]
 const work = (sql: SqlClient.SqlClient) => Effect.as(sql.unsafe("(work)"), "done")
 
 describe("a transaction on PostgreSQL", () => {
-  it.effect("T2: is rolled back once when its work fails or dies, and fails with that cause", () =>
-    Effect.gen(function* () {
-      for (const failing of [Effect.fail("no"), Effect.die("bug")]) {
-        const { said, transaction } = yield* scripted(() => undefined)
-        const exit = yield* Effect.exit(transaction(failing))
-        assert.deepStrictEqual(exit, yield* Effect.exit(failing))
-        assert.deepStrictEqual(said, ["BEGIN", OPEN, "ROLLBACK", "(given back)"])
-      }
-    })
-  )
-
-  it.effect("is rolled back when its caller is interrupted", () =>
-    Effect.gen(function* () {
+  It.effect("T2: is rolled back once when its work fails or dies, and fails with that cause", function* () {
+    for (const failing of [Effect.fail("no"), Effect.die("bug")]) {
       const { said, transaction } = yield* scripted(() => undefined)
-      const fiber = yield* Effect.forkChild(transaction(Effect.never), { startImmediately: true })
-      yield* Fiber.interrupt(fiber)
+      const exit = yield* Effect.exit(transaction(failing))
+      assert.deepStrictEqual(exit, yield* Effect.exit(failing))
       assert.deepStrictEqual(said, ["BEGIN", OPEN, "ROLLBACK", "(given back)"])
-    })
-  )
+    }
+  })
 
-  it.effect("T3: its commit can be interrupted, and no rollback is sent behind it", () =>
-    Effect.gen(function* () {
-      const { said, sql, transaction } = yield* scripted((statement) =>
-        statement === "COMMIT" ? Effect.never : undefined
-      )
-      const fiber = yield* Effect.forkChild(transaction(work(sql)), { startImmediately: true })
-      yield* Fiber.interrupt(fiber)
-      assert.deepStrictEqual(said, [...BEFORE, "COMMIT", "(given back)"])
-    })
-  )
+  It.effect("is rolled back when its caller is interrupted", function* () {
+    const { said, transaction } = yield* scripted(() => undefined)
+    const fiber = yield* Effect.forkChild(transaction(Effect.never), { startImmediately: true })
+    yield* Fiber.interrupt(fiber)
+    assert.deepStrictEqual(said, ["BEGIN", OPEN, "ROLLBACK", "(given back)"])
+  })
 
-  it.effect("fails when its COMMIT is answered with ROLLBACK, and queries its outcome", () =>
-    Effect.gen(function* () {
-      const { sql, transaction } = yield* scripted((statement) =>
-        statement === "COMMIT"
-          ? Effect.succeed({ command: "ROLLBACK" })
-          : isFate(statement)
-            ? Effect.succeed([{ fate: "aborted" }])
-            : undefined
-      )
-      const error = yield* Effect.flip(transaction(work(sql)))
-      assert.strictEqual(messageOf(error), "the transaction had failed, and was taken back")
-      const answered = yield* scripted((statement) =>
-        statement === "COMMIT" ? Effect.succeed({ command: "COMMIT" }) : undefined
-      )
-      assert.strictEqual(yield* answered.transaction(work(answered.sql)), "done")
-    })
-  )
+  It.effect("T3: its commit can be interrupted, and no rollback is sent behind it", function* () {
+    const { said, sql, transaction } = yield* scripted((statement) =>
+      statement === "COMMIT" ? Effect.never : undefined
+    )
+    const fiber = yield* Effect.forkChild(transaction(work(sql)), { startImmediately: true })
+    yield* Fiber.interrupt(fiber)
+    assert.deepStrictEqual(said, [...BEFORE, "COMMIT", "(given back)"])
+  })
+
+  It.effect("fails when its COMMIT is answered with ROLLBACK, and queries its outcome", function* () {
+    const { sql, transaction } = yield* scripted((statement) =>
+      statement === "COMMIT"
+        ? Effect.succeed({ command: "ROLLBACK" })
+        : isFate(statement)
+          ? Effect.succeed([{ fate: "aborted" }])
+          : undefined
+    )
+    const error = yield* Effect.flip(transaction(work(sql)))
+    assert.strictEqual(messageOf(error), "the transaction had failed, and was taken back")
+    const answered = yield* scripted((statement) =>
+      statement === "COMMIT" ? Effect.succeed({ command: "COMMIT" }) : undefined
+    )
+    assert.strictEqual(yield* answered.transaction(work(answered.sql)), "done")
+  })
 })
 
 describe("a transaction whose connection is lost during its commit", () => {
@@ -117,51 +110,45 @@ describe("a transaction whose connection is lost during its commit", () => {
   }
   const fate = (name: string): Answer => Effect.succeed([{ fate: name }])
 
-  it.effect("T1: succeeds when PostgreSQL reports it as committed, and keeps its failure otherwise", () =>
-    Effect.gen(function* () {
-      const committed = yield* losing(fate("committed"))
-      assert.strictEqual(yield* committed.transaction(work(committed.sql)), "done")
-      assert.deepStrictEqual(committed.said.slice(-3), ["(given back)", FATE, "(given back)"])
-      const aborted = yield* losing(fate("aborted"))
-      assert.strictEqual(messageOf(yield* Effect.flip(aborted.transaction(work(aborted.sql)))), "lost")
-    })
-  )
+  It.effect("T1: succeeds when PostgreSQL reports it as committed, and keeps its failure otherwise", function* () {
+    const committed = yield* losing(fate("committed"))
+    assert.strictEqual(yield* committed.transaction(work(committed.sql)), "done")
+    assert.deepStrictEqual(committed.said.slice(-3), ["(given back)", FATE, "(given back)"])
+    const aborted = yield* losing(fate("aborted"))
+    assert.strictEqual(messageOf(yield* Effect.flip(aborted.transaction(work(aborted.sql)))), "lost")
+  })
 
-  it.effect("T1: PostgreSQL is queried every half second while it does not know the outcome", () =>
-    Effect.gen(function* () {
-      const { said, sql, transaction } = yield* losing(
-        fate("in progress"),
-        Effect.fail(broken("down")),
-        fate("committed")
-      )
-      const fiber = yield* Effect.forkChild(transaction(work(sql)), { startImmediately: true })
-      const asked = () => said.filter(isFate).length
-      yield* TestClock.adjust("999 millis")
-      assert.strictEqual(asked(), 2)
+  It.effect("T1: PostgreSQL is queried every half second while it does not know the outcome", function* () {
+    const { said, sql, transaction } = yield* losing(
+      fate("in progress"),
+      Effect.fail(broken("down")),
+      fate("committed")
+    )
+    const fiber = yield* Effect.forkChild(transaction(work(sql)), { startImmediately: true })
+    const asked = () => said.filter(isFate).length
+    yield* TestClock.adjust("999 millis")
+    assert.strictEqual(asked(), 2)
+    yield* TestClock.adjust("1 milli")
+    assert.strictEqual(asked(), 3)
+    assert.strictEqual(yield* Fiber.join(fiber), "done")
+  })
+
+  It.effect("T1: fails after half a minute without an answer, with an error that its outcome is unknown", function* () {
+    for (const answer of [fate("in progress"), Effect.fail(broken("down"))]) {
+      const { said, sql, transaction } = yield* losing(answer)
+      const fiber = yield* Effect.forkChild(Effect.exit(transaction(work(sql))), { startImmediately: true })
+      yield* TestClock.adjust("29999 millis")
+      assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust("1 milli")
-      assert.strictEqual(asked(), 3)
-      assert.strictEqual(yield* Fiber.join(fiber), "done")
-    })
-  )
-
-  it.effect("T1: fails after half a minute without an answer, with an error that its outcome is unknown", () =>
-    Effect.gen(function* () {
-      for (const answer of [fate("in progress"), Effect.fail(broken("down"))]) {
-        const { said, sql, transaction } = yield* losing(answer)
-        const fiber = yield* Effect.forkChild(Effect.exit(transaction(work(sql))), { startImmediately: true })
-        yield* TestClock.adjust("29999 millis")
-        assert.isUndefined(fiber.pollUnsafe())
-        yield* TestClock.adjust("1 milli")
-        const exit = yield* Fiber.join(fiber)
-        assert(Exit.isFailure(exit))
-        const error = Cause.squash(exit.cause)
-        assert(SqlError.isSqlError(error))
-        assert.strictEqual(
-          messageOf(error),
-          "the connection was lost during a commit; whether that was made is not known"
-        )
-        assert.lengthOf(said.filter(isFate), 61)
-      }
-    })
-  )
+      const exit = yield* Fiber.join(fiber)
+      assert(Exit.isFailure(exit))
+      const error = Cause.squash(exit.cause)
+      assert(SqlError.isSqlError(error))
+      assert.strictEqual(
+        messageOf(error),
+        "the connection was lost during a commit; whether that was made is not known"
+      )
+      assert.lengthOf(said.filter(isFate), 61)
+    }
+  })
 })

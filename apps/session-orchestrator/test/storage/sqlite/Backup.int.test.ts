@@ -1,7 +1,7 @@
 /** Tests copies of a database that other processes write to. */
 import { TemporaryFile } from "@holdfast/journal/testing"
 import { SqliteClient } from "@holdfast/journal/sqlite"
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { spawn } from "node:child_process"
@@ -14,6 +14,7 @@ import * as Backup from "../../../src/storage/sqlite/Backup.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import * as NumberedData from "../NumberedData.ts"
 import * as Logged from "../Logged.ts"
+import * as It from "../../It.ts"
 
 const quietly = (): void => {}
 
@@ -72,120 +73,104 @@ const withoutEntries = (filename: string, rows: number): void => {
 }
 
 describe("a backup", () => {
-  it.live("has the same contents, in one file, for its owner only", () =>
-    Effect.gen(function* () {
-      const { copies, filename, to } = yield* given
-      expect(yield* Backup.make(filename, to, quietly)).toMatchObject({ conversations: 1, turns: 1, unsealed: 1 })
-      expect(fs.readdirSync(copies)).toEqual(["copy.db"])
-      expect(fs.statSync(to).mode & 0o777).toBe(0o600)
-      const turns = yield* Effect.provide(Logged.tail(), SqlStore.layer({ path: to }))
-      expect(turns.map(({ turnId }) => turnId)).toEqual([NumberedData.turnId(1)])
-    })
-  )
+  It.live("has the same contents, in one file, for its owner only", function* () {
+    const { copies, filename, to } = yield* given
+    expect(yield* Backup.make(filename, to, quietly)).toMatchObject({ conversations: 1, turns: 1, unsealed: 1 })
+    expect(fs.readdirSync(copies)).toEqual(["copy.db"])
+    expect(fs.statSync(to).mode & 0o777).toBe(0o600)
+    const turns = yield* Effect.provide(Logged.tail(), SqlStore.layer({ path: to }))
+    expect(turns.map(({ turnId }) => turnId)).toEqual([NumberedData.turnId(1)])
+  })
 
-  it.live("B1: is of one moment while another process writes, and delays no writer", () =>
-    Effect.gen(function* () {
-      const { copies } = yield* given
-      const filename = yield* TemporaryFile.temporaryFile
-      const { child, told } = yield* writer(filename, 12_000)
-      const to = path.join(copies, "busy.db")
-      let seen: Array<Backup.Progress> = []
-      // The writer, and the event loop of this process, were free meanwhile. On a busy machine the writer may have had no turn during one copy.
-      for (let before = told(); told() === before;) {
-        before = told()
-        seen = []
-        fs.rmSync(to, { force: true })
-        yield* Backup.make(filename, to, (progress) => seen.push(progress))
+  It.live("B1: is of one moment while another process writes, and delays no writer", function* () {
+    const { copies } = yield* given
+    const filename = yield* TemporaryFile.temporaryFile
+    const { child, told } = yield* writer(filename, 12_000)
+    const to = path.join(copies, "busy.db")
+    let seen: Array<Backup.Progress> = []
+    // The writer, and the event loop of this process, were free meanwhile. On a busy machine the writer may have had no turn during one copy.
+    for (let before = told(); told() === before;) {
+      before = told()
+      seen = []
+      fs.rmSync(to, { force: true })
+      yield* Backup.make(filename, to, (progress) => seen.push(progress))
+    }
+    expect(child.exitCode).toBeNull()
+    expect(seen.length).toBeGreaterThan(1)
+    expect(seen.at(-1)?.copiedBytes).toBe(seen.at(-1)?.totalBytes)
+    yield* Effect.gen(function* () {
+      for (const of of [0, 1]) {
+        const events = yield* Stream.runCollect(Logged.after(NumberedData.conversationId(of), 0))
+        expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1))
+        const messages = yield* Logged.history(NumberedData.conversationId(of))
+        expect(messages).toEqual(events.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
       }
-      expect(child.exitCode).toBeNull()
-      expect(seen.length).toBeGreaterThan(1)
-      expect(seen.at(-1)?.copiedBytes).toBe(seen.at(-1)?.totalBytes)
-      yield* Effect.gen(function* () {
-        for (const of of [0, 1]) {
-          const events = yield* Stream.runCollect(Logged.after(NumberedData.conversationId(of), 0))
-          expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1))
-          const messages = yield* Logged.history(NumberedData.conversationId(of))
-          expect(messages).toEqual(events.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
-        }
-      }).pipe(Effect.provide(SqlStore.layer({ path: to })))
-    })
-  )
+    }).pipe(Effect.provide(SqlStore.layer({ path: to })))
+  })
 
-  it.live("B2: an existing file is not touched", () =>
-    Effect.gen(function* () {
-      const { copies, filename, to } = yield* given
-      fs.writeFileSync(to, "mine")
-      const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
-      expect(message).toBe(`${to} exists and was not changed. Choose another name.`)
-      expect(fs.readFileSync(to, "utf8")).toBe("mine")
-      expect(fs.readdirSync(copies)).toEqual(["copy.db"])
-    })
-  )
+  It.live("B2: an existing file is not touched", function* () {
+    const { copies, filename, to } = yield* given
+    fs.writeFileSync(to, "mine")
+    const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
+    expect(message).toBe(`${to} exists and was not changed. Choose another name.`)
+    expect(fs.readFileSync(to, "utf8")).toBe("mine")
+    expect(fs.readdirSync(copies)).toEqual(["copy.db"])
+  })
 
-  it.live("B2: an interrupted copy stops, and leaves no file", () =>
-    Effect.gen(function* () {
-      const { copies, filename, to } = yield* given
-      yield* SqliteClient.make({ filename }).pipe(
-        Effect.flatMap((sql) =>
-          Effect.andThen(sql`CREATE TABLE filler (bytes BLOB)`, sql`INSERT INTO filler VALUES (zeroblob(40000000))`)
-        ),
-        Effect.provide(Reactivity.layer),
-        Effect.scoped
-      )
-      let steps = 0
-      const begun = yield* Deferred.make<void>()
-      const backup = yield* Effect.forkChild(
-        Backup.make(filename, to, () => {
-          steps++
-          Deferred.doneUnsafe(begun, Effect.void)
-        })
-      )
-      yield* Deferred.await(begun)
-      expect(fs.readdirSync(copies)).toContainEqual(expect.stringMatching(/^copy\.db\.part-/))
-      yield* Fiber.interrupt(backup)
-      expect(fs.readdirSync(copies)).toEqual([])
-      const before = steps
-      // The next copy succeeds. While it was made from start to end, the first one would have continued.
-      yield* Backup.make(filename, path.join(copies, "other.db"), quietly)
-      expect(steps - before).toBeLessThanOrEqual(1)
-    })
-  )
+  It.live("B2: an interrupted copy stops, and leaves no file", function* () {
+    const { copies, filename, to } = yield* given
+    yield* SqliteClient.make({ filename }).pipe(
+      Effect.flatMap((sql) =>
+        Effect.andThen(sql`CREATE TABLE filler (bytes BLOB)`, sql`INSERT INTO filler VALUES (zeroblob(40000000))`)
+      ),
+      Effect.provide(Reactivity.layer),
+      Effect.scoped
+    )
+    let steps = 0
+    const begun = yield* Deferred.make<void>()
+    const backup = yield* Effect.forkChild(
+      Backup.make(filename, to, () => {
+        steps++
+        Deferred.doneUnsafe(begun, Effect.void)
+      })
+    )
+    yield* Deferred.await(begun)
+    expect(fs.readdirSync(copies)).toContainEqual(expect.stringMatching(/^copy\.db\.part-/))
+    yield* Fiber.interrupt(backup)
+    expect(fs.readdirSync(copies)).toEqual([])
+    const before = steps
+    // The next copy succeeds. While it was made from start to end, the first one would have continued.
+    yield* Backup.make(filename, path.join(copies, "other.db"), quietly)
+    expect(steps - before).toBeLessThanOrEqual(1)
+  })
 
-  it.live("B4: no backup is made of a damaged database", () =>
-    Effect.gen(function* () {
-      const { copies, filename, to } = yield* given
-      const bytes = fs.readFileSync(filename)
-      // A page of an index: the tables still read.
-      fs.writeFileSync(filename, bytes.fill(0x41, bytes.length - 4096 * 3))
-      const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
-      expect(message).toMatch(/damaged|malformed/)
-      expect(fs.readdirSync(copies)).toEqual([])
-    })
-  )
+  It.live("B4: no backup is made of a damaged database", function* () {
+    const { copies, filename, to } = yield* given
+    const bytes = fs.readFileSync(filename)
+    // A page of an index: the tables still read.
+    fs.writeFileSync(filename, bytes.fill(0x41, bytes.length - 4096 * 3))
+    const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
+    expect(message).toMatch(/damaged|malformed/)
+    expect(fs.readdirSync(copies)).toEqual([])
+  })
 
-  it.live("B4: a copy with damage is deleted, and the error names the first faults", () =>
-    Effect.gen(function* () {
-      const { copies, filename, to } = yield* given
-      withoutEntries(filename, 5)
-      const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
-      expect(message).toMatch(/the copy is damaged, as the database may be: [^;]+; [^;]+; [^;]+"\. Check/)
-      expect(fs.readdirSync(copies)).toEqual([])
-    })
-  )
+  It.live("B4: a copy with damage is deleted, and the error names the first faults", function* () {
+    const { copies, filename, to } = yield* given
+    withoutEntries(filename, 5)
+    const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
+    expect(message).toMatch(/the copy is damaged, as the database may be: [^;]+; [^;]+; [^;]+"\. Check/)
+    expect(fs.readdirSync(copies)).toEqual([])
+  })
 
-  it.live("of a missing database, or into a missing directory, fails with an error that names it", () =>
-    Effect.gen(function* () {
-      const { filename, to } = yield* given
-      expect((yield* Effect.flip(Backup.make(`${filename}.none`, to, quietly))).message).toContain(
-        "There is no database"
-      )
-      expect((yield* Effect.flip(Backup.make(path.dirname(filename), to, quietly))).message).toContain(
-        `There is no database at ${path.dirname(filename)}, which is a directory, so there is nothing to back up.`
-      )
-      const nowhere = path.join(to, "below", "copy.db")
-      expect((yield* Effect.flip(Backup.make(filename, nowhere, quietly))).message).toContain(
-        `Could not back up to ${nowhere}: the system said "ENOENT`
-      )
-    })
-  )
+  It.live("of a missing database, or into a missing directory, fails with an error that names it", function* () {
+    const { filename, to } = yield* given
+    expect((yield* Effect.flip(Backup.make(`${filename}.none`, to, quietly))).message).toContain("There is no database")
+    expect((yield* Effect.flip(Backup.make(path.dirname(filename), to, quietly))).message).toContain(
+      `There is no database at ${path.dirname(filename)}, which is a directory, so there is nothing to back up.`
+    )
+    const nowhere = path.join(to, "below", "copy.db")
+    expect((yield* Effect.flip(Backup.make(filename, nowhere, quietly))).message).toContain(
+      `Could not back up to ${nowhere}: the system said "ENOENT`
+    )
+  })
 })

@@ -1,6 +1,6 @@
 /** Tests files that are damaged before a service opens them, and while they are open. */
 import { TemporaryFile } from "@holdfast/journal/testing"
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Effect, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -14,6 +14,7 @@ import * as Service from "../../service/Service.ts"
 import * as NumberedData from "../NumberedData.ts"
 import * as Logged from "../Logged.ts"
 import type { TurnLog } from "../../../src/storage/TurnLog.ts"
+import * as It from "../../It.ts"
 
 const withStore = <A, E>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, E, TurnLog>) =>
   Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
@@ -65,84 +66,74 @@ const untilRefused = (store: Store["Service"]): Effect.Effect<StorageError> =>
   )
 
 describe("a SQLite file that is damaged", () => {
-  it.live("while it is open, in pages that are not read: the store is not ready and accepts nothing", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* withStore(filename, (store) =>
-        Effect.gen(function* () {
-          yield* store.createConversation(NumberedData.conversation(1))
-          yield* store.check
-          overwrite(filename, 0, 100)
-          const refused = yield* untilRefused(store)
-          advises(filename, refused)
-          expect(refused.message).toContain("it does not begin as a SQLite file does")
-          for (const call of [
-            Logged.accept(NumberedData.turn(2, 1)),
-            store.createConversation(NumberedData.conversation(2)),
-            store.check
-          ]) {
-            expect(yield* Effect.flip<unknown, StorageError, TurnLog>(call)).toBe(refused)
-          }
-        })
-      )
-    })
-  )
+  It.live("while it is open, in pages that are not read: the store is not ready and accepts nothing", function* () {
+    const filename = yield* TemporaryFile.temporaryFile
+    yield* withStore(filename, (store) =>
+      Effect.gen(function* () {
+        yield* store.createConversation(NumberedData.conversation(1))
+        yield* store.check
+        overwrite(filename, 0, 100)
+        const refused = yield* untilRefused(store)
+        advises(filename, refused)
+        expect(refused.message).toContain("it does not begin as a SQLite file does")
+        for (const call of [
+          Logged.accept(NumberedData.turn(2, 1)),
+          store.createConversation(NumberedData.conversation(2)),
+          store.check
+        ]) {
+          expect(yield* Effect.flip<unknown, StorageError, TurnLog>(call)).toBe(refused)
+        }
+      })
+    )
+  })
 
-  it.live("while it is open, in pages that a turn reads: the error is remembered", () =>
-    Effect.gen(function* () {
-      const filename = yield* filled
-      yield* withStore(filename, (store) =>
-        Effect.gen(function* () {
-          damageHistory(filename)
-          const read = yield* Effect.flip(Stream.runDrain(Logged.after(NumberedData.conversationId(1), 0)))
-          advises(filename, read)
-          expect(read.message).toContain("malformed")
-          advises(filename, yield* Effect.flip(store.check))
-          advises(filename, yield* Effect.flip(Logged.accept(NumberedData.turn(2, 1))))
-        })
-      )
-    })
-  )
+  It.live("while it is open, in pages that a turn reads: the error is remembered", function* () {
+    const filename = yield* filled
+    yield* withStore(filename, (store) =>
+      Effect.gen(function* () {
+        damageHistory(filename)
+        const read = yield* Effect.flip(Stream.runDrain(Logged.after(NumberedData.conversationId(1), 0)))
+        advises(filename, read)
+        expect(read.message).toContain("malformed")
+        advises(filename, yield* Effect.flip(store.check))
+        advises(filename, yield* Effect.flip(Logged.accept(NumberedData.turn(2, 1))))
+      })
+    )
+  })
 
-  it.live("before it is opened, in pages that a start does not read: the check finds it soon", () =>
-    Effect.gen(function* () {
-      const filename = yield* filled
-      damageHistory(filename)
-      yield* withStore(filename, (store) => Effect.map(untilRefused(store), (error) => advises(filename, error)))
-    })
-  )
+  It.live("before it is opened, in pages that a start does not read: the check finds it soon", function* () {
+    const filename = yield* filled
+    damageHistory(filename)
+    yield* withStore(filename, (store) => Effect.map(untilRefused(store), (error) => advises(filename, error)))
+  })
 
-  it.live("before it is opened, at its beginning: opening fails", () =>
-    Effect.gen(function* () {
-      const filename = yield* filled
-      overwrite(filename, 0, 100)
-      const error = yield* Effect.flip(withStore(filename, (store) => store.check))
-      expect(error.message).toContain("or its beginning is destroyed")
-      expect(error.message).toContain(`cp BACKUP '${filename}'`)
-    })
-  )
+  It.live("before it is opened, at its beginning: opening fails", function* () {
+    const filename = yield* filled
+    overwrite(filename, 0, 100)
+    const error = yield* Effect.flip(withStore(filename, (store) => store.check))
+    expect(error.message).toContain("or its beginning is destroyed")
+    expect(error.message).toContain(`cp BACKUP '${filename}'`)
+  })
 
-  it.live("a service on it is not ready, reports the next step, and accepts no prompts", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      const service = yield* Service.start({ database: filename })
-      const id = yield* service.create()
-      expect((yield* service.call({ path: "/readyz" })).status).toBe(200)
-      yield* service.stop
-      const again = yield* Service.start({ database: filename })
-      overwrite(filename, 0, 100)
-      const ready = yield* Process.eventually(
-        "the service to notice",
-        again.call({ path: "/readyz" }),
-        ({ status }) => status === 503
-      )
-      expect(JSON.parse(ready.text).detail).toContain(`cp BACKUP '${filename}'`)
-      const prompt = { path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello" } }
-      expect((yield* again.call(prompt)).status).toBe(503)
-      expect((yield* again.call({ path: "/v1/conversations", body: {} })).status).toBe(503)
-      expect(again.provider.count()).toBe(0)
-    })
-  )
+  It.live("a service on it is not ready, reports the next step, and accepts no prompts", function* () {
+    const filename = yield* TemporaryFile.temporaryFile
+    const service = yield* Service.start({ database: filename })
+    const id = yield* service.create()
+    expect((yield* service.call({ path: "/readyz" })).status).toBe(200)
+    yield* service.stop
+    const again = yield* Service.start({ database: filename })
+    overwrite(filename, 0, 100)
+    const ready = yield* Process.eventually(
+      "the service to notice",
+      again.call({ path: "/readyz" }),
+      ({ status }) => status === 503
+    )
+    expect(JSON.parse(ready.text).detail).toContain(`cp BACKUP '${filename}'`)
+    const prompt = { path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello" } }
+    expect((yield* again.call(prompt)).status).toBe(503)
+    expect((yield* again.call({ path: "/v1/conversations", body: {} })).status).toBe(503)
+    expect(again.provider.count()).toBe(0)
+  })
 })
 
 describe("Damage", () => {
@@ -165,49 +156,43 @@ describe("Damage", () => {
     ]
   ]
   for (const [what, change, said] of changes) {
-    it.effect(`a file that ${what} counts as damaged within a second, for good`, () =>
-      Effect.gen(function* () {
-        const name = yield* like
-        const damage = yield* Damage.make(name)
-        yield* damage.refuse
-        fs.copyFileSync(name, `${name}.as-it-was`)
-        change(name)
-        yield* TestClock.adjust("999 millis")
-        yield* damage.refuse
-        yield* TestClock.adjust("1 millis")
-        expect((yield* Effect.flip(damage.refuse)).message).toMatch(said)
-        fs.renameSync(`${name}.as-it-was`, name)
-        yield* TestClock.adjust("1 hour")
-        expect((yield* Effect.flip(damage.refuse)).message).toMatch(said)
-      })
-    )
-  }
-
-  it.effect("a file that grows, and a file that is empty until its log is copied, are not damaged", () =>
-    Effect.gen(function* () {
+    It.effect(`a file that ${what} counts as damaged within a second, for good`, function* () {
       const name = yield* like
-      fs.truncateSync(name, 0)
       const damage = yield* Damage.make(name)
       yield* damage.refuse
-      fs.writeFileSync(name, Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(PAGE)]))
-      yield* TestClock.adjust("2 seconds")
+      fs.copyFileSync(name, `${name}.as-it-was`)
+      change(name)
+      yield* TestClock.adjust("999 millis")
       yield* damage.refuse
-      fs.appendFileSync(name, Buffer.alloc(PAGE))
-      yield* TestClock.adjust("2 seconds")
-      yield* damage.refuse
-      // The largest size of the file counts.
-      fs.truncateSync(name, PAGE + 16)
-      yield* TestClock.adjust("2 seconds")
-      expect((yield* Effect.flip(damage.refuse)).message).toMatch(/it has shrunk/)
+      yield* TestClock.adjust("1 millis")
+      expect((yield* Effect.flip(damage.refuse)).message).toMatch(said)
+      fs.renameSync(`${name}.as-it-was`, name)
+      yield* TestClock.adjust("1 hour")
+      expect((yield* Effect.flip(damage.refuse)).message).toMatch(said)
     })
-  )
+  }
 
-  it.live("a whole file has no fault, and a file that is not SQLite's has one", () =>
-    Effect.gen(function* () {
-      expect(yield* Damage.faultOf(yield* filled)).toBeUndefined()
-      const other = yield* like
-      expect(yield* Damage.faultOf(other)).toMatch(/not a database|malformed/)
-      expect(yield* Damage.faultOf(`${other}.missing`)).toBeUndefined()
-    })
-  )
+  It.effect("a file that grows, and a file that is empty until its log is copied, are not damaged", function* () {
+    const name = yield* like
+    fs.truncateSync(name, 0)
+    const damage = yield* Damage.make(name)
+    yield* damage.refuse
+    fs.writeFileSync(name, Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(PAGE)]))
+    yield* TestClock.adjust("2 seconds")
+    yield* damage.refuse
+    fs.appendFileSync(name, Buffer.alloc(PAGE))
+    yield* TestClock.adjust("2 seconds")
+    yield* damage.refuse
+    // The largest size of the file counts.
+    fs.truncateSync(name, PAGE + 16)
+    yield* TestClock.adjust("2 seconds")
+    expect((yield* Effect.flip(damage.refuse)).message).toMatch(/it has shrunk/)
+  })
+
+  It.live("a whole file has no fault, and a file that is not SQLite's has one", function* () {
+    expect(yield* Damage.faultOf(yield* filled)).toBeUndefined()
+    const other = yield* like
+    expect(yield* Damage.faultOf(other)).toMatch(/not a database|malformed/)
+    expect(yield* Damage.faultOf(`${other}.missing`)).toBeUndefined()
+  })
 })

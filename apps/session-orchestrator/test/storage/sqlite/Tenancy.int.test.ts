@@ -1,6 +1,6 @@
 /** Tests the ownership of a file between real processes. */
 import { TemporaryFile } from "@holdfast/journal/testing"
-import { assert, expect, it } from "@effect/vitest"
+import { assert, expect } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -13,6 +13,7 @@ import * as vm from "node:vm"
 import * as Backup from "../../../src/storage/sqlite/Backup.ts"
 import * as FileLock from "../../../src/storage/sqlite/FileLock.ts"
 import * as Tenancy from "../../../src/storage/sqlite/Tenancy.ts"
+import * as It from "../../It.ts"
 
 const HOLDER = fileURLToPath(new URL("LockHolder.ts", import.meta.url))
 
@@ -41,93 +42,79 @@ const owning = (filename: string) => Layer.build(Tenancy.layerOwner({ path: file
 
 const lockOf = (filename: string): string => `${filename}.lock`
 
-it.live("T1: a second owner is refused, and the error names the file, its owner and the next step", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    const { child, said } = yield* holder(filename)
-    yield* said
-    const { message } = yield* Effect.flip(owning(filename))
-    expect(message).toContain(`The database ${filename} belongs to another Holdfast (process ${child.pid} on `)
-    expect(message).toContain(", at http://127.0.0.1:4747, since ")
-    expect(message).toContain(`stop it with: kill ${child.pid}; or set database.path to another file.`)
-    const owner = yield* Tenancy.ownerOf(filename)
-    assert.isObject(owner)
-    expect(owner).toMatchObject({ pid: child.pid, url: "http://127.0.0.1:4747" })
-    // Reading the lock did not release it.
-    yield* Effect.flip(owning(filename))
-  })
-)
+It.live("T1: a second owner is refused, and the error names the file, its owner and the next step", function* () {
+  const filename = yield* TemporaryFile.temporaryFile
+  const { child, said } = yield* holder(filename)
+  yield* said
+  const { message } = yield* Effect.flip(owning(filename))
+  expect(message).toContain(`The database ${filename} belongs to another Holdfast (process ${child.pid} on `)
+  expect(message).toContain(", at http://127.0.0.1:4747, since ")
+  expect(message).toContain(`stop it with: kill ${child.pid}; or set database.path to another file.`)
+  const owner = yield* Tenancy.ownerOf(filename)
+  assert.isObject(owner)
+  expect(owner).toMatchObject({ pid: child.pid, url: "http://127.0.0.1:4747" })
+  // Reading the lock did not release it.
+  yield* Effect.flip(owning(filename))
+})
 
-it.live("a file is the same file under each of its paths", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    yield* owning(filename)
-    const link = path.join(path.dirname(path.dirname(filename)), "link.db")
-    fs.symlinkSync(filename, link)
-    expect((yield* Effect.flip(owning(link))).message).toContain(`process ${process.pid} `)
-  })
-)
+It.live("a file is the same file under each of its paths", function* () {
+  const filename = yield* TemporaryFile.temporaryFile
+  yield* owning(filename)
+  const link = path.join(path.dirname(path.dirname(filename)), "link.db")
+  fs.symlinkSync(filename, link)
+  expect((yield* Effect.flip(owning(link))).message).toContain(`process ${process.pid} `)
+})
 
-it.live("T1: of many processes that start at once one owns the file", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    const holders = yield* Effect.forEach([1, 2, 3], () => holder(filename))
-    const said = yield* Effect.forEach(holders, (each) => each.said, { concurrency: "unbounded" })
-    expect(said.filter((text) => !text.includes("belongs to another Holdfast"))).toHaveLength(1)
-  })
-)
+It.live("T1: of many processes that start at once one owns the file", function* () {
+  const filename = yield* TemporaryFile.temporaryFile
+  const holders = yield* Effect.forEach([1, 2, 3], () => holder(filename))
+  const said = yield* Effect.forEach(holders, (each) => each.said, { concurrency: "unbounded" })
+  expect(said.filter((text) => !text.includes("belongs to another Holdfast"))).toHaveLength(1)
+})
 
-it.live("L1: a lock whose holder nothing refers to any more is held", () =>
-  Effect.gen(function* () {
-    const filename = lockOf(yield* TemporaryFile.temporaryFile)
-    fs.mkdirSync(path.dirname(filename))
-    expect(FileLock.acquireUnsafe(filename, "first")._tag).toBe("Held")
-    v8.setFlagsFromString("--expose-gc")
-    const collect = vm.runInNewContext("gc") as () => void // what V8 offers behind the flag
-    for (let i = 0; i < 3; i++) {
-      collect()
-      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-    }
-    expect(FileLock.acquireUnsafe(filename, "second")).toEqual({ _tag: "Taken", note: "first" })
-  })
-)
+It.live("L1: a lock whose holder nothing refers to any more is held", function* () {
+  const filename = lockOf(yield* TemporaryFile.temporaryFile)
+  fs.mkdirSync(path.dirname(filename))
+  expect(FileLock.acquireUnsafe(filename, "first")._tag).toBe("Held")
+  v8.setFlagsFromString("--expose-gc")
+  const collect = vm.runInNewContext("gc") as () => void // what V8 offers behind the flag
+  for (let i = 0; i < 3; i++) {
+    collect()
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  }
+  expect(FileLock.acquireUnsafe(filename, "second")).toEqual({ _tag: "Taken", note: "first" })
+})
 
-it.live("the error of a lock that cannot be taken names the file and the things to check", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    fs.mkdirSync(lockOf(filename), { recursive: true })
-    const { message } = yield* Effect.flip(owning(filename))
-    expect(message).toContain(`Could not lock the database ${filename}`)
-    expect(message).toContain("Check that its directory can be written by this user")
-  })
-)
+It.live("the error of a lock that cannot be taken names the file and the things to check", function* () {
+  const filename = yield* TemporaryFile.temporaryFile
+  fs.mkdirSync(lockOf(filename), { recursive: true })
+  const { message } = yield* Effect.flip(owning(filename))
+  expect(message).toContain(`Could not lock the database ${filename}`)
+  expect(message).toContain("Check that its directory can be written by this user")
+})
 
-it.live("a database in memory needs no lock", () =>
-  Effect.gen(function* () {
-    yield* owning(":memory:")
-    yield* owning(":memory:")
-    expect(fs.existsSync(":memory:.lock")).toBe(false)
-  })
-)
+It.live("a database in memory needs no lock", function* () {
+  yield* owning(":memory:")
+  yield* owning(":memory:")
+  expect(fs.existsSync(":memory:.lock")).toBe(false)
+})
 
-it.live("T4: a file with a second name is refused under both, and can be owned without that name", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    const other = path.join(path.dirname(filename), "other.db")
-    const first = yield* holder(filename)
-    yield* first.said
-    fs.linkSync(filename, other)
-    for (const name of [filename, other]) {
-      const { message } = yield* Effect.flip(owning(name))
-      expect(message).toContain(`The database ${name} is one file with 2 names (hard links).`)
-      expect(message).toContain(`find / -xdev -inum ${fs.statSync(name).ino}`)
-    }
-    const copy = path.join(path.dirname(filename), "copy.db")
-    expect((yield* Effect.flip(Backup.make(other, copy, () => {}))).message).toContain("2 names (hard links)")
-    expect(fs.readdirSync(path.dirname(filename)).sort()).toEqual(["holdfast.db", "holdfast.db.lock", "other.db"])
-    yield* kill(first.child)
-    yield* Effect.flip(owning(filename))
-    fs.rmSync(other)
-    yield* owning(filename)
-  })
-)
+It.live("T4: a file with a second name is refused under both, and can be owned without that name", function* () {
+  const filename = yield* TemporaryFile.temporaryFile
+  const other = path.join(path.dirname(filename), "other.db")
+  const first = yield* holder(filename)
+  yield* first.said
+  fs.linkSync(filename, other)
+  for (const name of [filename, other]) {
+    const { message } = yield* Effect.flip(owning(name))
+    expect(message).toContain(`The database ${name} is one file with 2 names (hard links).`)
+    expect(message).toContain(`find / -xdev -inum ${fs.statSync(name).ino}`)
+  }
+  const copy = path.join(path.dirname(filename), "copy.db")
+  expect((yield* Effect.flip(Backup.make(other, copy, () => {}))).message).toContain("2 names (hard links)")
+  expect(fs.readdirSync(path.dirname(filename)).sort()).toEqual(["holdfast.db", "holdfast.db.lock", "other.db"])
+  yield* kill(first.child)
+  yield* Effect.flip(owning(filename))
+  fs.rmSync(other)
+  yield* owning(filename)
+})

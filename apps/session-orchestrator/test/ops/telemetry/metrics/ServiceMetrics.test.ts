@@ -10,7 +10,7 @@ describe("commands that are counted", () => {
   it.effect("rule X4: affect only the turn that they name", () =>
     withService(
       { scripts: [ScriptedProvider.emits(ScriptedProvider.overloaded)], retry: waits(3_600) },
-      Effect.fnUntraced(function* ({ conversations }) {
+      function* ({ conversations }) {
         const counted = yield* Effect.provide(
           Conversations,
           ServiceMetrics.layerCommands.pipe(Layer.provide(Layer.succeed(Conversations, conversations)))
@@ -21,7 +21,7 @@ describe("commands that are counted", () => {
         assert.isFalse(yield* counted.abort(conversationId, other))
         assert.isFalse(yield* counted.steer({ type: "retry-now", conversationId }, "a test", other))
         assert.isTrue(yield* counted.abort(conversationId, turnId))
-      })
+      }
     )
   )
 })

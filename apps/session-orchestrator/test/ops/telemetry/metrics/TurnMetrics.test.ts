@@ -1,11 +1,12 @@
 /** Tests the counts of each observation, with their labels. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import type { Observer } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import { Effect, Metric } from "effect"
+import { Effect, Layer, Metric } from "effect"
 import { type Known, LabelValues } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../../src/ops/telemetry/metrics/TurnMetrics.ts"
 import * as Observations from "../Observations.ts"
+import * as It from "../../../It.ts"
 
 /** Listeners on a separate registry, and the series that are not 0, by name and labels. */
 const listening = (targets: Known["targets"] = []) =>
@@ -56,175 +57,162 @@ type Event = Observer.ObservedEvent["event"]
 
 const alone = <A, E, R>(test: Effect.Effect<A, E, R>) => Effect.provideService(test, Metric.MetricRegistry, new Map())
 
+const check = It.within(Layer.sync(Metric.MetricRegistry, () => new Map()))
+
 const AT = "model=gpt-5 provider=openai"
 
 describe("the counts", () => {
-  it.effect("rule A16: of an attempt: its end, its time, its first content and its tokens", () =>
-    Effect.gen(function* () {
-      const { counted, listeners } = yield* listening()
-      listeners.attempt?.(Observations.attempt())
-      assert.deepStrictEqual(counted(), {
-        [`attempts ${AT} status=overloaded`]: 1,
-        [`attempt_duration_seconds ${AT}`]: [1, 0.5]
-      })
-      listeners.attempt?.(
-        Observations.attempt({ outcome: Observations.completed, firstContentAt: 2_500, report: "malformed" })
-      )
-      assert.deepStrictEqual(counted(), {
-        [`attempts ${AT} status=completed`]: 1,
-        [`attempt_duration_seconds ${AT}`]: [2, 2],
-        [`attempt_first_content_seconds ${AT}`]: [1, 1],
-        [`final_reports ${AT.replace("gpt-5", "gpt-5 outcome=malformed")}`]: 1,
-        [`tokens direction=input ${AT}`]: 10,
-        [`tokens direction=output ${AT}`]: 5
-      })
-      // It began in an earlier process, and the clock went back.
-      listeners.attempt?.(
-        Observations.attempt({ startedAt: undefined, firstContentAt: 2_500, outcome: { _tag: "Lost", endedAt: 9 } })
-      )
-      assert.deepStrictEqual(counted(), { [`attempts ${AT} status=lost`]: 1 })
-      listeners.attempt?.(Observations.attempt({ startedAt: 3_000, outcome: { _tag: "Interrupted", endedAt: 2_000 } }))
-      assert.deepStrictEqual(counted(), {
-        [`attempts ${AT} status=interrupted`]: 1,
-        [`attempt_duration_seconds ${AT}`]: [3, 2]
-      })
-      const partly = { ...Observations.failed, usage: { outputTokens: 2 } }
-      listeners.attempt?.(Observations.attempt({ startedAt: undefined, outcome: partly }))
-      assert.deepStrictEqual(counted(), {
-        [`attempts ${AT} status=overloaded`]: 2,
-        [`tokens direction=output ${AT}`]: 7
-      })
-    }).pipe(alone)
-  )
+  check("rule A16: of an attempt: its end, its time, its first content and its tokens", function* () {
+    const { counted, listeners } = yield* listening()
+    listeners.attempt?.(Observations.attempt())
+    assert.deepStrictEqual(counted(), {
+      [`attempts ${AT} status=overloaded`]: 1,
+      [`attempt_duration_seconds ${AT}`]: [1, 0.5]
+    })
+    listeners.attempt?.(
+      Observations.attempt({ outcome: Observations.completed, firstContentAt: 2_500, report: "malformed" })
+    )
+    assert.deepStrictEqual(counted(), {
+      [`attempts ${AT} status=completed`]: 1,
+      [`attempt_duration_seconds ${AT}`]: [2, 2],
+      [`attempt_first_content_seconds ${AT}`]: [1, 1],
+      [`final_reports ${AT.replace("gpt-5", "gpt-5 outcome=malformed")}`]: 1,
+      [`tokens direction=input ${AT}`]: 10,
+      [`tokens direction=output ${AT}`]: 5
+    })
+    // It began in an earlier process, and the clock went back.
+    listeners.attempt?.(
+      Observations.attempt({ startedAt: undefined, firstContentAt: 2_500, outcome: { _tag: "Lost", endedAt: 9 } })
+    )
+    assert.deepStrictEqual(counted(), { [`attempts ${AT} status=lost`]: 1 })
+    listeners.attempt?.(Observations.attempt({ startedAt: 3_000, outcome: { _tag: "Interrupted", endedAt: 2_000 } }))
+    assert.deepStrictEqual(counted(), {
+      [`attempts ${AT} status=interrupted`]: 1,
+      [`attempt_duration_seconds ${AT}`]: [3, 2]
+    })
+    const partly = { ...Observations.failed, usage: { outputTokens: 2 } }
+    listeners.attempt?.(Observations.attempt({ startedAt: undefined, outcome: partly }))
+    assert.deepStrictEqual(counted(), {
+      [`attempts ${AT} status=overloaded`]: 2,
+      [`tokens direction=output ${AT}`]: 7
+    })
+  })
 
-  it.effect("rule X5: of a shared failure: nothing else", () =>
-    Effect.gen(function* () {
-      const { counted, listeners } = yield* listening()
-      const usage = { inputTokens: 1 }
-      const outcome = { ...Observations.failed, usage, failure: { ...Observations.overloaded, shared: true as const } }
-      listeners.attempt?.(Observations.attempt({ outcome, firstContentAt: 1_600 }))
-      assert.deepStrictEqual(counted(), { [`attempts ${AT} status=shared`]: 1 })
-    }).pipe(alone)
-  )
+  check("rule X5: of a shared failure: nothing else", function* () {
+    const { counted, listeners } = yield* listening()
+    const usage = { inputTokens: 1 }
+    const outcome = { ...Observations.failed, usage, failure: { ...Observations.overloaded, shared: true as const } }
+    listeners.attempt?.(Observations.attempt({ outcome, firstContentAt: 1_600 }))
+    assert.deepStrictEqual(counted(), { [`attempts ${AT} status=shared`]: 1 })
+  })
 
-  it.effect("of a compaction: its outcome, and the tokens of a successful one", () =>
-    Effect.gen(function* () {
-      const { counted, listeners } = yield* listening()
-      const ended = (outcome: Observer.CompactionEnded["outcome"]) => {
-        listeners.compaction?.({ ...Observations.place, attempt: 0, startedAt: 0, outcome })
-        return counted()
-      }
-      const usage = { inputTokens: 3, outputTokens: 1 }
-      const upTo = Ids.messageIdOf(Observations.place.turnId, 0)
-      assert.deepStrictEqual(ended({ _tag: "Compacted", summary: "", upTo, usage, endedAt: 1 }), {
-        "compactions outcome=compacted": 1,
-        [`tokens direction=input ${AT}`]: 3,
-        [`tokens direction=output ${AT}`]: 1
-      })
-      assert.deepStrictEqual(ended({ _tag: "Compacted", summary: "", upTo, endedAt: 1 }), {
-        "compactions outcome=compacted": 2
-      })
-      assert.deepStrictEqual(ended({ _tag: "Nothing", endedAt: 1 }), { "compactions outcome=nothing": 1 })
-      assert.deepStrictEqual(ended({ _tag: "Failed", failure: Observations.overloaded, spread: 0, endedAt: 1 }), {
-        "compactions outcome=failed": 1
-      })
-    }).pipe(alone)
-  )
+  check("of a compaction: its outcome, and the tokens of a successful one", function* () {
+    const { counted, listeners } = yield* listening()
+    const ended = (outcome: Observer.CompactionEnded["outcome"]) => {
+      listeners.compaction?.({ ...Observations.place, attempt: 0, startedAt: 0, outcome })
+      return counted()
+    }
+    const usage = { inputTokens: 3, outputTokens: 1 }
+    const upTo = Ids.messageIdOf(Observations.place.turnId, 0)
+    assert.deepStrictEqual(ended({ _tag: "Compacted", summary: "", upTo, usage, endedAt: 1 }), {
+      "compactions outcome=compacted": 1,
+      [`tokens direction=input ${AT}`]: 3,
+      [`tokens direction=output ${AT}`]: 1
+    })
+    assert.deepStrictEqual(ended({ _tag: "Compacted", summary: "", upTo, endedAt: 1 }), {
+      "compactions outcome=compacted": 2
+    })
+    assert.deepStrictEqual(ended({ _tag: "Nothing", endedAt: 1 }), { "compactions outcome=nothing": 1 })
+    assert.deepStrictEqual(ended({ _tag: "Failed", failure: Observations.overloaded, spread: 0, endedAt: 1 }), {
+      "compactions outcome=failed": 1
+    })
+  })
 
-  it.effect("of a decision and of a wait", () =>
-    Effect.gen(function* () {
-      const { counted, listeners } = yield* listening()
-      listeners.decision?.(Observations.decision())
-      assert.deepStrictEqual(counted(), {
-        [`retries ${AT} reason=overloaded`]: 1,
-        [`backoff_seconds ${AT} reason=overloaded`]: 5
-      })
-      listeners.decision?.(Observations.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } }))
-      assert.deepStrictEqual(counted(), { "refusals because=not-retryable": 1 })
-      for (const wake of [{ type: "elapsed" }, { type: "now" }, { type: "now", early: true }] as const) {
-        listeners.wait?.(Observations.wait({ wake }))
-      }
-      assert.deepStrictEqual(counted(), {
-        "waits_ended by=elapsed": 1,
-        "waits_ended by=now": 1,
-        "waits_ended by=early": 1
-      })
-    }).pipe(alone)
-  )
+  check("of a decision and of a wait", function* () {
+    const { counted, listeners } = yield* listening()
+    listeners.decision?.(Observations.decision())
+    assert.deepStrictEqual(counted(), {
+      [`retries ${AT} reason=overloaded`]: 1,
+      [`backoff_seconds ${AT} reason=overloaded`]: 5
+    })
+    listeners.decision?.(Observations.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } }))
+    assert.deepStrictEqual(counted(), { "refusals because=not-retryable": 1 })
+    for (const wake of [{ type: "elapsed" }, { type: "now" }, { type: "now", early: true }] as const) {
+      listeners.wait?.(Observations.wait({ wake }))
+    }
+    assert.deepStrictEqual(counted(), {
+      "waits_ended by=elapsed": 1,
+      "waits_ended by=now": 1,
+      "waits_ended by=early": 1
+    })
+  })
 
-  it.effect("of a tool call: its end, its time, and the report that it was", () =>
-    Effect.gen(function* () {
-      const { counted, listeners } = yield* listening()
-      listeners.tool?.(Observations.tool())
-      assert.deepStrictEqual(counted(), {
-        "tool_calls outcome=ok tool=search": 1,
-        "tool_duration_seconds tool=search": [1, 1]
-      })
-      listeners.tool?.(Observations.tool({ isError: true, endedAt: 3_000, report: "accepted" }))
-      assert.deepStrictEqual(counted(), {
-        "tool_calls outcome=error tool=search": 1,
-        "tool_duration_seconds tool=search": [2, 1],
-        [`final_reports ${AT.replace("gpt-5", "gpt-5 outcome=accepted")}`]: 1
-      })
-      const { call } = Observations.tool()
-      listeners.tool?.(
-        Observations.tool({ isError: true, call: { ...call, toolName: "another", malformed: "no JSON" } })
-      )
-      assert.deepStrictEqual(counted(), {
-        "tool_calls outcome=malformed tool=other": 1,
-        "tool_duration_seconds tool=other": [1, 1]
-      })
-    }).pipe(alone)
-  )
+  check("of a tool call: its end, its time, and the report that it was", function* () {
+    const { counted, listeners } = yield* listening()
+    listeners.tool?.(Observations.tool())
+    assert.deepStrictEqual(counted(), {
+      "tool_calls outcome=ok tool=search": 1,
+      "tool_duration_seconds tool=search": [1, 1]
+    })
+    listeners.tool?.(Observations.tool({ isError: true, endedAt: 3_000, report: "accepted" }))
+    assert.deepStrictEqual(counted(), {
+      "tool_calls outcome=error tool=search": 1,
+      "tool_duration_seconds tool=search": [2, 1],
+      [`final_reports ${AT.replace("gpt-5", "gpt-5 outcome=accepted")}`]: 1
+    })
+    const { call } = Observations.tool()
+    listeners.tool?.(Observations.tool({ isError: true, call: { ...call, toolName: "another", malformed: "no JSON" } }))
+    assert.deepStrictEqual(counted(), {
+      "tool_calls outcome=malformed tool=other": 1,
+      "tool_duration_seconds tool=other": [1, 1]
+    })
+  })
 
-  it.effect("of a turn that ended: its attempts, and its retries and waits if it had any", () =>
-    Effect.gen(function* () {
-      const { counted, listeners } = yield* listening()
-      listeners.seal?.(Observations.seal())
-      assert.deepStrictEqual(counted(), {
-        "turns_sealed status=completed": 1,
-        "turn_attempts status=completed": [1, 2],
-        "turn_retry_loop_seconds status=completed": [1, 1],
-        "turn_waited_seconds status=completed": [1, 0.8]
-      })
-      const { waitedMs: _, ...end } = Observations.seal({ status: "failed" }).end
-      listeners.seal?.({ ...Observations.seal(), retryLoopMs: 0, end })
-      assert.deepStrictEqual(counted(), { "turns_sealed status=failed": 1, "turn_attempts status=failed": [1, 2] })
-      listeners.seal?.({ ...Observations.seal(), retryLoopMs: 1, end: { ...end, waitedMs: 1 } })
-      assert.deepStrictEqual(counted(), {
-        "turns_sealed status=failed": 2,
-        "turn_attempts status=failed": [2, 4],
-        "turn_retry_loop_seconds status=failed": [1, 0.001],
-        "turn_waited_seconds status=failed": [1, 0.001]
-      })
-    }).pipe(alone)
-  )
+  check("of a turn that ended: its attempts, and its retries and waits if it had any", function* () {
+    const { counted, listeners } = yield* listening()
+    listeners.seal?.(Observations.seal())
+    assert.deepStrictEqual(counted(), {
+      "turns_sealed status=completed": 1,
+      "turn_attempts status=completed": [1, 2],
+      "turn_retry_loop_seconds status=completed": [1, 1],
+      "turn_waited_seconds status=completed": [1, 0.8]
+    })
+    const { waitedMs: _, ...end } = Observations.seal({ status: "failed" }).end
+    listeners.seal?.({ ...Observations.seal(), retryLoopMs: 0, end })
+    assert.deepStrictEqual(counted(), { "turns_sealed status=failed": 1, "turn_attempts status=failed": [1, 2] })
+    listeners.seal?.({ ...Observations.seal(), retryLoopMs: 1, end: { ...end, waitedMs: 1 } })
+    assert.deepStrictEqual(counted(), {
+      "turns_sealed status=failed": 2,
+      "turn_attempts status=failed": [2, 4],
+      "turn_retry_loop_seconds status=failed": [1, 0.001],
+      "turn_waited_seconds status=failed": [1, 0.001]
+    })
+  })
 
-  it.effect("of events: changed targets, synthetic retries, final steps and discarded steps", () =>
-    Effect.gen(function* () {
-      const { happens } = yield* listening()
-      const to = "openai/gpt-5"
-      assert.deepStrictEqual(happens("retry-fallback-applied", { from: "a/b", to, role: "default" }), {
-        [`fallbacks ${AT.replace("gpt-5", "gpt-5 outcome=applied")}`]: 1
-      })
-      assert.deepStrictEqual(happens("retry-fallback-succeeded", { model: to, role: "default" }), {
-        [`fallbacks ${AT.replace("gpt-5", "gpt-5 outcome=answered")}`]: 1
-      })
-      assert.deepStrictEqual(happens("model-change", { from: "a/b", to }), { [`target_changes ${AT}`]: 1 })
-      assert.deepStrictEqual(happens("model-change", { from: "a/b", to: "none" }), {
-        "target_changes model=other provider=other": 1
-      })
-      assert.deepStrictEqual(happens("synthetic-retry", { attempt: 0, message: "" }), {
-        [`synthetic_retries ${AT}`]: 1
-      })
-      assert.deepStrictEqual(happens("final-turn", { cause: "context", step: 0 }), { "final_steps cause=context": 1 })
-      assert.deepStrictEqual(happens("step-discarded", { step: 0, message: "" }), { steps_discarded: 1 })
-      assert.deepStrictEqual(happens("retry-end", { success: true, attempt: 0 }), {})
-    }).pipe(alone)
-  )
+  check("of events: changed targets, synthetic retries, final steps and discarded steps", function* () {
+    const { happens } = yield* listening()
+    const to = "openai/gpt-5"
+    assert.deepStrictEqual(happens("retry-fallback-applied", { from: "a/b", to, role: "default" }), {
+      [`fallbacks ${AT.replace("gpt-5", "gpt-5 outcome=applied")}`]: 1
+    })
+    assert.deepStrictEqual(happens("retry-fallback-succeeded", { model: to, role: "default" }), {
+      [`fallbacks ${AT.replace("gpt-5", "gpt-5 outcome=answered")}`]: 1
+    })
+    assert.deepStrictEqual(happens("model-change", { from: "a/b", to }), { [`target_changes ${AT}`]: 1 })
+    assert.deepStrictEqual(happens("model-change", { from: "a/b", to: "none" }), {
+      "target_changes model=other provider=other": 1
+    })
+    assert.deepStrictEqual(happens("synthetic-retry", { attempt: 0, message: "" }), {
+      [`synthetic_retries ${AT}`]: 1
+    })
+    assert.deepStrictEqual(happens("final-turn", { cause: "context", step: 0 }), { "final_steps cause=context": 1 })
+    assert.deepStrictEqual(happens("step-discarded", { step: 0, message: "" }), { steps_discarded: 1 })
+    assert.deepStrictEqual(happens("retry-end", { success: true, attempt: 0 }), {})
+  })
 
-  it.effect("have series at 0 from the start, or, for unconfigured targets and tools, from the first observation", () =>
-    Effect.gen(function* () {
+  check(
+    "have series at 0 from the start, or, for unconfigured targets and tools, from the first observation",
+    function* () {
       const statuses: ReadonlyArray<TurnEvent.TurnStatus> = ["completed", "failed", "aborted"]
       const { listeners, series } = yield* listening()
       const names = () => series().map(({ name }) => name)
@@ -241,11 +229,12 @@ describe("the counts", () => {
         known.series().map(({ name }) => name),
         `attempts ${AT} status=network`
       )
-    }).pipe(alone)
+    }
   )
 
-  it.effect("have buckets for providers' times, for a night, and for attempts: dashboards rely on their edges", () =>
-    Effect.gen(function* () {
+  check(
+    "have buckets for providers' times, for a night, and for attempts: dashboards rely on their edges",
+    function* () {
       const { listeners, series } = yield* listening([Observations.place.target])
       listeners.tool?.(Observations.tool())
       const edges = (name: string) =>
@@ -262,6 +251,6 @@ describe("the counts", () => {
       assert.deepStrictEqual(edges("turn_retry_loop_seconds status=failed"), hours)
       assert.deepStrictEqual(edges("turn_waited_seconds status=failed"), hours)
       assert.deepStrictEqual(edges("turn_attempts status=failed"), [[1, 2, 3, 5, 10, 20, 30, 50, 100]])
-    }).pipe(alone)
+    }
   )
 })

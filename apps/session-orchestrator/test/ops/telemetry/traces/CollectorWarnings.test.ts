@@ -1,8 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Traces from "../../../../src/ops/telemetry/traces/Traces.ts"
+import * as It from "../../../It.ts"
 
 /** Tests the log lines about a collector's answers. */
 const collector = () => {
@@ -42,29 +43,25 @@ const lost = (why: string) => [`Warn Traces are lost: http://collector has not t
 const AGAIN = ["Info Traces are taken again by http://collector."]
 
 describe("a collector", () => {
-  it.effect("is reported at its fourth transient failure in a row, once, and again when it is back", () =>
-    Effect.gen(function* () {
-      const { answers } = collector()
-      assert.deepStrictEqual(yield* answers(503, 3), [])
-      assert.deepStrictEqual(yield* answers(200), [])
-      assert.deepStrictEqual(yield* answers(503, 3), [])
-      assert.deepStrictEqual(yield* answers(503), lost("HTTP 503"))
-      assert.deepStrictEqual(yield* answers(503, 9), [])
-      assert.deepStrictEqual(yield* answers(201), AGAIN)
-      assert.deepStrictEqual(yield* answers(200), [])
-      assert.deepStrictEqual(yield* answers("breaks", 3), [])
-      assert.deepStrictEqual(yield* answers("breaks"), lost("connect ECONNREFUSED"))
-    })
-  )
+  It.effect("is reported at its fourth transient failure in a row, once, and again when it is back", function* () {
+    const { answers } = collector()
+    assert.deepStrictEqual(yield* answers(503, 3), [])
+    assert.deepStrictEqual(yield* answers(200), [])
+    assert.deepStrictEqual(yield* answers(503, 3), [])
+    assert.deepStrictEqual(yield* answers(503), lost("HTTP 503"))
+    assert.deepStrictEqual(yield* answers(503, 9), [])
+    assert.deepStrictEqual(yield* answers(201), AGAIN)
+    assert.deepStrictEqual(yield* answers(200), [])
+    assert.deepStrictEqual(yield* answers("breaks", 3), [])
+    assert.deepStrictEqual(yield* answers("breaks"), lost("connect ECONNREFUSED"))
+  })
 
-  it.effect("is reported at once if it refuses, or does not answer within ten seconds", () =>
-    Effect.gen(function* () {
-      for (const status of [300, 401]) {
-        const { answers } = collector()
-        assert.deepStrictEqual(yield* answers(status), lost(`HTTP ${status}`))
-        assert.deepStrictEqual(yield* answers(299), AGAIN)
-      }
-      assert.deepStrictEqual(yield* collector().answers("hangs"), lost("no answer within 10s"))
-    })
-  )
+  It.effect("is reported at once if it refuses, or does not answer within ten seconds", function* () {
+    for (const status of [300, 401]) {
+      const { answers } = collector()
+      assert.deepStrictEqual(yield* answers(status), lost(`HTTP ${status}`))
+      assert.deepStrictEqual(yield* answers(299), AGAIN)
+    }
+    assert.deepStrictEqual(yield* collector().answers("hangs"), lost("no answer within 10s"))
+  })
 })

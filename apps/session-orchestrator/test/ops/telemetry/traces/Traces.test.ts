@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import type { Observer } from "@holdfast/kernel"
 import { Effect, Logger, Redacted } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import * as Traces from "../../../../src/ops/telemetry/traces/Traces.ts"
 import * as Observations from "../Observations.ts"
 import * as Receivers from "../Receivers.ts"
+import * as It from "../../../It.ts"
 
 type Answer = number | "refused" | "hangs"
 
@@ -46,16 +47,15 @@ const log = (spans: number, ...answers: ReadonlyArray<Answer>) => {
 }
 
 describe("a collector", () => {
-  it.effect(
+  It.effect(
     "that refuses is logged once, with its address and the cause, and once more when it accepts spans again",
-    () =>
-      Effect.gen(function* () {
-        // While the exporter pauses it takes no spans: not every span is posted.
-        assert.deepStrictEqual(yield* log(9, 401, 401, 401, 200), [
-          "Warn Traces are lost: http://collector.test/v1/traces has not taken them (HTTP 401). Turns go on.",
-          "Info Traces are taken again by http://collector.test/v1/traces."
-        ])
-      })
+    function* () {
+      // While the exporter pauses it takes no spans: not every span is posted.
+      assert.deepStrictEqual(yield* log(9, 401, 401, 401, 200), [
+        "Warn Traces are lost: http://collector.test/v1/traces has not taken them (HTTP 401). Turns go on.",
+        "Info Traces are taken again by http://collector.test/v1/traces."
+      ])
+    }
   )
 })
 
@@ -86,45 +86,39 @@ describe("a span", () => {
     return Receivers.spansOf(bodies.map((body) => ({ body })))
   }, Effect.scoped)
 
-  it.effect("rule A16: of an attempt is a client's, has dropped nothing, and has its times and its end", () =>
-    Effect.gen(function* () {
-      const [failed, completed] = yield* exported((traces) => {
-        traces.attempt?.(Observations.attempt())
-        traces.attempt?.(Observations.attempt({ outcome: Observations.completed }))
-      })
-      // SpanKind 3: client. Status codes 2: error, 0: unset.
-      assert.deepStrictEqual([failed?.kind, failed?.status, failed?.ms, failed?.dropped], [3, 2, 500, 0])
-      assert.deepStrictEqual([completed?.kind, completed?.status, completed?.ms, completed?.dropped], [3, 0, 1_500, 0])
+  It.effect("rule A16: of an attempt is a client's, has dropped nothing, and has its times and its end", function* () {
+    const [failed, completed] = yield* exported((traces) => {
+      traces.attempt?.(Observations.attempt())
+      traces.attempt?.(Observations.attempt({ outcome: Observations.completed }))
     })
-  )
+    // SpanKind 3: client. Status codes 2: error, 0: unset.
+    assert.deepStrictEqual([failed?.kind, failed?.status, failed?.ms, failed?.dropped], [3, 2, 500, 0])
+    assert.deepStrictEqual([completed?.kind, completed?.status, completed?.ms, completed?.dropped], [3, 0, 1_500, 0])
+  })
 
-  it.effect("rule A16: of work in the service itself is internal", () =>
-    Effect.gen(function* () {
-      const spans = yield* exported((traces) => traces.wait?.(Observations.wait()))
-      assert.deepStrictEqual(
-        spans.map(({ dropped, kind, status }) => [kind, status, dropped]),
-        spans.map(() => [1, 0, 0])
-      )
-      assert.isNotEmpty(spans)
-    })
-  )
+  It.effect("rule A16: of work in the service itself is internal", function* () {
+    const spans = yield* exported((traces) => traces.wait?.(Observations.wait()))
+    assert.deepStrictEqual(
+      spans.map(({ dropped, kind, status }) => [kind, status, dropped]),
+      spans.map(() => [1, 0, 0])
+    )
+    assert.isNotEmpty(spans)
+  })
 
-  it.effect("has text from outside redacted, and cut to 256 characters", () =>
-    Effect.gen(function* () {
-      const named = (toolName: string) => ({
-        call: { type: "tool-call" as const, toolCallId: "call-1", toolName, input: {} }
-      })
-      const spans = yield* exported(
-        (traces) => {
-          for (const length of [256, 257]) traces.tool?.(Observations.tool(named("x".repeat(length))))
-          traces.tool?.(Observations.tool(named("secret")))
-        },
-        (text) => text.replaceAll("secret", "***")
-      )
-      assert.deepStrictEqual(
-        spans.flatMap(({ attributes }) => attributes["gen_ai.tool.name"] ?? []),
-        ["x".repeat(256), `${"x".repeat(256)}…`, "***"]
-      )
+  It.effect("has text from outside redacted, and cut to 256 characters", function* () {
+    const named = (toolName: string) => ({
+      call: { type: "tool-call" as const, toolCallId: "call-1", toolName, input: {} }
     })
-  )
+    const spans = yield* exported(
+      (traces) => {
+        for (const length of [256, 257]) traces.tool?.(Observations.tool(named("x".repeat(length))))
+        traces.tool?.(Observations.tool(named("secret")))
+      },
+      (text) => text.replaceAll("secret", "***")
+    )
+    assert.deepStrictEqual(
+      spans.flatMap(({ attributes }) => attributes["gen_ai.tool.name"] ?? []),
+      ["x".repeat(256), `${"x".repeat(256)}…`, "***"]
+    )
+  })
 })

@@ -1,16 +1,16 @@
 /** Events of one turn, for tests. */
 import { Ids, type TurnEvent } from "@holdfast/wire"
 
-const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+export const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
 export const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...ids, delta: text })
 
-export const answer = (text: string): TurnEvent.MessageEvent => ({
+export const answer = (text: string, n = 0): TurnEvent.MessageEvent => ({
   type: "message",
   ...ids,
   message: {
     role: "assistant",
-    id: Ids.messageIdOf(ids.turnId, 0),
+    id: Ids.messageIdOf(ids.turnId, n),
     turnId: ids.turnId,
     createdAt: 0,
     content: [{ type: "text", text }],

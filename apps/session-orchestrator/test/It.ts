@@ -1,0 +1,20 @@
+/** Declares tests whose bodies are effects, written as generators. */
+import { it } from "@effect/vitest"
+import { Effect, type Layer, type Scope } from "effect"
+
+/** What a test does with what it is given. */
+export type Body<Given extends ReadonlyArray<unknown> = [], R = Scope.Scope> = (
+  ...given: Given
+) => Generator<Effect.Effect<unknown, unknown, R>, void, never>
+
+/** A test under a test clock, with a scope of its own. */
+export const effect = (title: string, body: Body): void => it.effect(title, () => Effect.gen(body))
+
+/** A test on the clock of the machine, with a scope of its own. */
+export const live = (title: string, body: Body): void => it.live(title, () => Effect.gen(body))
+
+/** Declares tests like `effect`, or like `live`, each of them with services of its own. */
+export const within =
+  <R>(layer: Layer.Layer<R, unknown>, declare: typeof it.effect = it.effect) =>
+  (title: string, body: Body<[], R | Scope.Scope>): void =>
+    declare(title, () => Effect.provide(Effect.gen(body), layer))
