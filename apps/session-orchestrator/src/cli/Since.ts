@@ -36,15 +36,15 @@ export const flag = (does: string, more = "") =>
 // --- internal
 
 const read = (text: string, now: number, isAhead: boolean): number | undefined => {
-  const time = DailyTime.parse(text.replace(/^\d:/, "0$&"))
-  if (time !== undefined) return (isAhead ? DailyTime.next : DailyTime.last)(time, now)
+  const time = text.replace(/^\d:/, "0$&")
+  if (DailyTime.PATTERN.test(time)) return (isAhead ? DailyTime.next : DailyTime.last)(time, now)
   const length = DurationText.parse(text)
   if (length !== undefined) return now + (isAhead ? 1 : -1) * Duration.toMillis(length)
   const date = DATE.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(date) ? undefined : date
 }
 
-const MIDNIGHT: DailyTime.TimeOfDay = { hours: 0, minutes: 0 }
+const MIDNIGHT = "00:00"
 
 /** RFC 3339, or a day alone; `Date.parse` would accept many other texts. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i

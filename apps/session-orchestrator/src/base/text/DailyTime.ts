@@ -5,35 +5,24 @@
  * counts.
  */
 
-/** A time of day. */
-export interface TimeOfDay {
-  readonly hours: number
-  readonly minutes: number
-}
-
-/** Reads `07:00`; `undefined` if it is no time of day. */
-export const parse = (text: string): TimeOfDay | undefined => {
-  const [, hours, minutes] = PATTERN.exec(text) ?? []
-  return hours === undefined ? undefined : { hours: Number(hours), minutes: Number(minutes) }
-}
+/** The texts that are times of day, such as `07:00`. */
+export const PATTERN = /^(?:[01]\d|2[0-3]):[0-5]\d$/u
 
 /** The last moment of a time of day up to `now`, in epoch milliseconds. */
-export const last = (time: TimeOfDay, now: number): number => {
+export const last = (time: string, now: number): number => {
   const today = onDay(time, now, 0)
   return today <= now ? today : onDay(time, now, -1)
 }
 
 /** The next moment of a time of day after `now`. */
-export const next = (time: TimeOfDay, now: number): number => {
+export const next = (time: string, now: number): number => {
   const today = onDay(time, now, 0)
   return today > now ? today : onDay(time, now, 1)
 }
 
-/** The texts that `parse` reads. */
-export const PATTERN = /^([01]\d|2[0-3]):([0-5]\d)$/
-
 /** The moment of a time of day so many days after `now`. */
-export const onDay = ({ hours, minutes }: TimeOfDay, now: number, days: number): number => {
+export const onDay = (time: string, now: number, days: number): number => {
+  const [hours = 0, minutes = 0] = time.split(":").map(Number)
   const date = new Date(now)
   date.setHours(0, 0, 0, 0)
   date.setDate(date.getDate() + days)

@@ -5,6 +5,7 @@
  */
 import { Checks, Target } from "@holdfast/wire"
 import { Schema } from "effect"
+import * as DailyTime from "../../base/text/DailyTime.ts"
 
 /** Any text. */
 export const text = (expected: string) => Schema.String.annotate({ message: `Expected ${expected}` })
@@ -178,7 +179,7 @@ export const RunnerAddress = checked(
 )
 
 /** A time of day of this machine's time zone. */
-export const TimeOfDay = matching(/^(?:[01]\d|2[0-3]):[0-5]\d$/u, 'a time of day, such as "07:00"')
+export const TimeOfDay = matching(DailyTime.PATTERN, 'a time of day, such as "07:00"')
 
 /** Each field of requests that an operator may not set, with the reason: Holdfast writes it, or it changes what Holdfast reads back. */
 const RESERVED: ReadonlyMap<string, string> = new Map([

@@ -301,7 +301,7 @@ export class SpendAccount {
 }
 
 /** The first moment of a day. */
-export const MIDNIGHT: DailyTime.TimeOfDay = { hours: 0, minutes: 0 }
+export const MIDNIGHT = "00:00"
 
 /** Conversations whose sums are kept between their turns. */
 const MOST_CONVERSATIONS = 1_000

@@ -15,7 +15,7 @@
 import type { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
-import { Clock, Duration, Effect, FiberSet, Queue, type Scope } from "effect"
+import { Clock, Duration, Effect, FiberSet, Metric, Queue } from "effect"
 import type { Claimed, Outbox } from "../../storage/Outbox.ts"
 import { Backoff } from "@holdfast/policy"
 
@@ -52,9 +52,13 @@ export interface Options {
   /** The kind of a message; `undefined`: another configuration wrote it, and it is given up. */
   readonly kindOf: (message: Claimed) => MessageKind | undefined
   readonly redact: (text: string) => string
-  /** Is called for each message that ended. */
-  readonly onEnd?: (message: Claimed, state: "delivered" | "refused") => Effect.Effect<void>
 }
+
+/** Counter of delivered and refused notices. */
+export const notices = Metric.counter("holdfast_notifications_total", {
+  description: "Notices and reports, by receiver and outcome: taken, refused.",
+  incremental: true
+})
 
 /** Delivers messages, without end. */
 export const run = (options: Options): Effect.Effect<never> =>
@@ -70,18 +74,8 @@ export const run = (options: Options): Effect.Effect<never> =>
     })
   )
 
-/** The deliveries of one process. They end with their scope (Deliveries.D5). */
-export interface Deliveries {
-  /** Releases the messages of turns that have ended, and starts what is due and has room. Returns how many messages it started. */
-  readonly look: Effect.Effect<number>
-  /** Waits until a message under way has ended, if none has since the last time. */
-  readonly change: Effect.Effect<void>
-  /** Waits until no message is under way. */
-  readonly idle: Effect.Effect<void>
-}
-
-/** Makes deliveries, of which none has begun. */
-export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Deliveries, never, Scope.Scope> {
+/** The deliveries of one process, of which none has begun. They end with their scope (Deliveries.D5). */
+export const make = Effect.fnUntraced(function* (options: Options) {
   const { outbox } = options
   const fibers = yield* FiberSet.make<void>()
   const changes = yield* Queue.sliding<void>(1)
@@ -126,7 +120,14 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     }
     return claimed.length
   }).pipe(Effect.catchTag("StorageError", (error) => Effect.as(troubled(error), 0)))
-  return { look, change: Queue.take(changes), idle: FiberSet.awaitEmpty(fibers) }
+  return {
+    /** Releases the messages of turns that have ended, and starts what is due and has room. Returns how many messages it started. */
+    look,
+    /** Waits until a message under way has ended, if none has since the last time. */
+    change: Queue.take(changes),
+    /** Waits until no message is under way. */
+    idle: FiberSet.awaitEmpty(fibers)
+  }
 })
 
 /** A schedule of deliveries. */
@@ -216,7 +217,7 @@ const giveBack = ({ outbox }: Options, { attempts, number }: Claimed) =>
 
 /** Writes what an attempt has come to. */
 const settle = Effect.fnUntraced(function* (
-  { onEnd = () => Effect.void, outbox, redact }: Options,
+  { outbox, redact }: Options,
   message: Claimed,
   kind: MessageKind | undefined,
   failure: Failure.Failure | undefined
@@ -224,7 +225,7 @@ const settle = Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   if (failure === undefined) {
     yield* outbox.settle(message.number, "delivered", now)
-    return yield* onEnd(message, "delivered")
+    return yield* count(message, "taken")
   }
   const attempts = message.attempts + 1
   const waitMs = kind === undefined ? undefined : waitAfter(kind.patience, attempts, failure)
@@ -237,9 +238,13 @@ const settle = Effect.fnUntraced(function* (
     )
   }
   yield* outbox.settle(message.number, "refused", now)
-  yield* onEnd(message, "refused")
+  yield* count(message, "refused")
   yield* Effect.logError(`${what} was given up after ${attempts} attempt(s): ${redact(failure.message)}`)
 })
+
+/** Counts the end of a notice. */
+const count = ({ receiver, turnId }: Claimed, outcome: "taken" | "refused"): Effect.Effect<void> =>
+  turnId === undefined ? Metric.update(Metric.withAttributes(notices, { receiver, outcome }), 1) : Effect.void
 
 const UNKNOWN_RECEIVER: Failure.Failure = {
   reason: "refused",

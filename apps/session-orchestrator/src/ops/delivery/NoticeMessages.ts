@@ -4,20 +4,18 @@ import type { NewMessage } from "../../storage/Outbox.ts"
 import type { NoticeBody } from "./NoticeFormat.ts"
 import * as DailyTime from "../../base/text/DailyTime.ts"
 
+type Notifications = NonNullable<Values["telemetry"]["notifications"]>
+
 /** The receivers of notices, as the outbox names them, and the hours in which they get none. */
 export interface Receivers {
   readonly names: ReadonlyArray<string>
-  readonly quiet?: QuietHours | undefined
+  readonly quiet?: Notifications["quiet"] | undefined
 }
 
 /** The configured receivers. */
-export const receiversOf = ({
-  command,
-  quiet,
-  webhook
-}: Partial<NonNullable<Values["telemetry"]["notifications"]>> = {}): Receivers => ({
+export const receiversOf = ({ command, quiet, webhook }: Partial<Notifications> = {}): Receivers => ({
   names: [...(webhook === undefined ? [] : ["webhook"]), ...(command === undefined ? [] : ["command"])],
-  quiet: quiet && quietHoursOf(quiet)
+  quiet
 })
 
 /** A notice that is due at a moment, in epoch milliseconds: a message for each receiver, which gets those of a lane in order. */
@@ -36,23 +34,9 @@ export const of = (
   }))
 
 /**
- * Two times of day, in the time zone of this process: notices of incidents and failed turns wait for the end.
- *
- * Quiet hours may span midnight. Equal times mean no quiet hours: a whole day of them would never end.
+ * The end of the quiet hours that `now` is in, in epoch milliseconds; `undefined`: it is in none. They are two times of day, in the time zone of
+ * this process, and may span midnight. Equal times mean no quiet hours: a whole day of them would never end.
  */
-export interface QuietHours {
-  readonly from: DailyTime.TimeOfDay
-  readonly to: DailyTime.TimeOfDay
-}
-
-/** Reads two times of day; `undefined` if one of them is none. */
-export const quietHoursOf = ({ from, to }: { readonly from: string; readonly to: string }): QuietHours | undefined => {
-  const [begin, end] = [DailyTime.parse(from), DailyTime.parse(to)]
-  return begin === undefined || end === undefined ? undefined : { from: begin, to: end }
-}
-
-/** The end of the quiet hours that `now` is in, in epoch milliseconds; `undefined`: it is in none. */
-export const quietUntil = ({ from, to }: QuietHours, now: number): number | undefined => {
+export const quietUntil = ({ from, to }: NonNullable<Notifications["quiet"]>, now: number): number | undefined =>
   // It is quiet if the last begin came after the last end.
-  return DailyTime.last(from, now) > DailyTime.last(to, now) ? DailyTime.next(to, now) : undefined
-}
+  DailyTime.last(from, now) > DailyTime.last(to, now) ? DailyTime.next(to, now) : undefined

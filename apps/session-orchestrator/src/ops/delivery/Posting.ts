@@ -14,7 +14,8 @@ import { Classification } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Duration, Effect, Redacted, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import * as dns from "node:dns"
+import type { LookupAddress } from "node:dns"
+import { lookup } from "node:dns/promises"
 import { isIP, type LookupFunction } from "node:net"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { causeOf } from "../../base/system/PlatformFailure.ts"
@@ -64,12 +65,15 @@ export const viaClient =
 
 /** To a receiver that a client named: the addresses that were checked are those that are connected to. */
 export const toPublic =
-  ({ isAllowed = isPublic, lookup = resolve }: Network = {}): Posting =>
+  ({ isAllowed = isPublic, addressesOf = resolve }: Network = {}): Posting =>
   (post) =>
     Effect.gen(function* () {
       const host = hostOf(new URL(post.url))
       const family = isIP(host)
-      const addresses = family === 0 ? yield* resolved(lookup, host) : [{ address: host, family }]
+      const addresses =
+        family === 0
+          ? yield* Effect.catch(Effect.tryPromise({ try: () => addressesOf(host), catch: (error) => error }), thrown)
+          : [{ address: host, family }]
       if (!addresses.every(({ address }) => isAllowed(address))) return yield* Effect.fail(NOT_PUBLIC)
       const dispatcher = yield* NodeHttpClient.makeDispatcherOptions({ connect: { lookup: pinnedTo(addresses) } })
       const client = Effect.provideService(NodeHttpClient.makeUndici, NodeHttpClient.Dispatcher, dispatcher)
@@ -85,15 +89,12 @@ export const timed = (attempt: Effect.Effect<void, Failure.Failure>): Effect.Eff
 
 /** How names are resolved, and which addresses may be connected to. */
 interface Network {
-  readonly lookup?: Lookup
+  readonly addressesOf?: Lookup
   readonly isAllowed?: (address: string) => boolean
 }
 
-/** Resolves a name to its addresses. With an error there are none, as in Node. */
-export type Lookup = (
-  hostname: string,
-  done: (error: Error | null, addresses?: ReadonlyArray<dns.LookupAddress>) => void
-) => void
+/** Resolves a name to its addresses. */
+export type Lookup = (hostname: string) => Promise<ReadonlyArray<LookupAddress>>
 
 /** A webhook of the configuration. */
 interface Webhook {
@@ -165,18 +166,11 @@ export const refusalOf = (text: string): string | undefined => {
 
 // --- internal
 
-const resolve: Lookup = (hostname, done) => dns.lookup(hostname, { all: true }, done)
-
-const resolved = (lookup: Lookup, host: string) =>
-  Effect.callback<ReadonlyArray<dns.LookupAddress>, Error>((resume) =>
-    lookup(host, (error, addresses = []) =>
-      resume(addresses.length > 0 ? Effect.succeed(addresses) : Effect.fail(error ?? new Error("no address")))
-    )
-  ).pipe(Effect.catch((error) => thrown(error)))
+const resolve: Lookup = (hostname) => lookup(hostname, { all: true })
 
 /** Both forms of the platform's callback. */
 const pinnedTo =
-  (addresses: ReadonlyArray<dns.LookupAddress>): LookupFunction =>
+  (addresses: ReadonlyArray<LookupAddress>): LookupFunction =>
   (_hostname, { all }, done) =>
     all === true ? done(null, [...addresses]) : done(null, addresses[0]?.address ?? "", addresses[0]?.family)
 

@@ -6,7 +6,7 @@
  */
 import { type StorageError, Timer } from "@holdfast/journal"
 import type { Failure, Ids, PeriodReport, TurnState } from "@holdfast/wire"
-import { Clock, Effect, Layer, Metric, Option, Redacted, Schedule, Schema } from "effect"
+import { Clock, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../../config/Config.ts"
@@ -26,42 +26,14 @@ import { createHmac } from "node:crypto"
 /** The operator's receiver of every turn's end, as the outbox names it. */
 export const EVERY_TURN = "webhooks.turnEnd"
 
-const OUTCOMES = { delivered: "taken", refused: "refused" } as const
-
-/** Counter of delivered and refused notices. */
-export const notices = Metric.counter("holdfast_notifications_total", {
-  description: "Notices and reports, by receiver and outcome: taken, refused.",
-  incremental: true
-})
-
-/** Counts the end of a notice. */
-export const count: NonNullable<Deliveries.Options["onEnd"]> = ({ receiver, turnId }, state) =>
-  turnId === undefined
-    ? Metric.update(Metric.withAttributes(notices, { receiver, outcome: OUTCOMES[state] }), 1)
-    : Effect.void
-
 /** Runs while the layer lives. */
-export const layer: Layer.Layer<
-  never,
-  never,
-  | Config
-  | Outbox
-  | PeriodReports
-  | StoredTurns
-  | Secrets
-  | Timer.Timer
-  | HttpClient.HttpClient
-  | ChildProcessSpawner.ChildProcessSpawner
-> = Layer.effectDiscard(
+export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { telemetry, webhooks } = yield* Config
     const { notifications } = telemetry
-    const time = notifications?.report === undefined ? undefined : DailyTime.parse(notifications.report)
-    Series.create(
-      notices,
-      { receiver: ["webhook", "command"], outcome: Object.values(OUTCOMES) },
-      yield* Effect.context<never>()
-    )
+    const time = notifications?.report
+    const series = { receiver: ["webhook", "command"], outcome: ["taken", "refused"] }
+    Series.create(Deliveries.notices, series, yield* Effect.context<never>())
     if (webhooks === undefined && notifications === undefined) return
     const outbox = yield* Outbox
     const { redact } = yield* Secrets
@@ -77,7 +49,7 @@ export const layer: Layer.Layer<
       const send = receivers.get(message.receiver)
       return send && { patience: Deliveries.OF_NOTICES, send }
     }
-    yield* Effect.forkScoped(Deliveries.run({ outbox, redact, kindOf, onEnd: count }))
+    yield* Effect.forkScoped(Deliveries.run({ outbox, redact, kindOf }))
     if (time === undefined) return
     const { report } = yield* PeriodReports
     const { sleepUntil } = yield* Timer.Timer
@@ -110,7 +82,7 @@ export const LATE_MS = 6 * 3_600_000
 
 /** The sources of a report, and where it goes. */
 interface ReportOptions {
-  readonly time: DailyTime.TimeOfDay
+  readonly time: string
   readonly receivers: ReadonlyArray<string>
   readonly report: (since: number, until: number) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
   readonly add: (messages: ReadonlyArray<NewMessage>) => Effect.Effect<void, StorageError>

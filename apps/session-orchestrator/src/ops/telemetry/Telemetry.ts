@@ -70,11 +70,7 @@ export const layer: Layer.Layer<Observer.Observer | Notifications.Notifications 
   ).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
 
 /** Keeps incidents while the service runs: in the database, if notices have receivers. */
-export const incidents: Layer.Layer<
-  never,
-  never,
-  Config | Notifications.Notifications | IncidentStates | Lists | Outbox | TurnLog | HttpServer.HttpServer
-> = Layer.effectDiscard(
+export const incidents = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database, server, telemetry } = yield* Config
     const sources = { lists: yield* Lists, log: yield* TurnLog }
@@ -83,7 +79,7 @@ export const incidents: Layer.Layer<
       storage: yield* IncidentStates,
       add: (yield* Outbox).add,
       origin: originOf(server, yield* HttpServer.HttpServer),
-      standingOf: (question) => EndpointLog.standingOf(sources, question),
+      standingsOf: (questions) => EndpointLog.standingsOf(sources, questions),
       uncounted: (since) => EndpointLog.uncounted(sources.lists, since),
       receivers: NoticeMessages.receiversOf(telemetry.notifications),
       isAlone: database.url === undefined

@@ -69,7 +69,8 @@ describe("Signature", () => {
   })
 })
 
-const time = fc.record({ hours: fc.integer({ min: 0, max: 23 }), minutes: fc.integer({ min: 0, max: 59 }) })
+const digits = (max: number) => fc.integer({ min: 0, max }).map((n) => String(n).padStart(2, "0"))
+const time = fc.tuple(digits(23), digits(59)).map((parts) => parts.join(":"))
 const moment = fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2035, 0, 1) })
 const HOUR = 3_600_000
 
@@ -89,22 +90,23 @@ describe("DailyTime", () => {
   })
 
   it("reads a time of day, and nothing else", () => {
-    expect(DailyTime.parse("07:05")).toEqual({ hours: 7, minutes: 5 })
-    for (const text of ["7:05", "24:00", "07:60", "07:05:00", " 07:05", ""])
-      expect(DailyTime.parse(text)).toBeUndefined()
+    const noon = new Date(2031, 3, 1, 12).getTime()
+    expect(DailyTime.last("07:05", noon)).toBe(new Date(2031, 3, 1, 7, 5).getTime())
+    for (const text of ["07:05", "00:00", "23:59"]) expect(text).toMatch(DailyTime.PATTERN)
+    for (const text of ["7:05", "24:00", "07:60", "07:05:00", " 07:05", ""]) expect(text).not.toMatch(DailyTime.PATTERN)
   })
 })
 
 describe("quiet hours", () => {
   it("end at the next end if they have begun since the last one", () => {
-    const night = NoticeMessages.quietHoursOf({ from: "22:00", to: "07:00" }) ?? expect.fail("no times of day")
+    const night = { from: "22:00", to: "07:00" }
     const at = (hours: number, minutes = 0, day = 1) => new Date(2031, 3, day, hours, minutes).getTime()
     expect(NoticeMessages.quietUntil(night, at(23))).toBe(at(7, 0, 2))
     expect(NoticeMessages.quietUntil(night, at(22))).toBe(at(7, 0, 2))
     expect(NoticeMessages.quietUntil(night, at(3))).toBe(at(7))
     expect(NoticeMessages.quietUntil(night, at(7))).toBeUndefined()
     expect(NoticeMessages.quietUntil(night, at(21, 59))).toBeUndefined()
-    const none = NoticeMessages.quietHoursOf({ from: "07:00", to: "07:00" }) ?? expect.fail("no times of day")
+    const none = { from: "07:00", to: "07:00" }
     for (const hours of [6, 7, 8]) expect(NoticeMessages.quietUntil(none, at(hours))).toBeUndefined()
   })
 })

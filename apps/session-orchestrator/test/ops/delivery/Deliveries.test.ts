@@ -177,10 +177,7 @@ describe("the report of the day", () => {
         yield* TestClock.setTime(at - 7 * 60 * MINUTE)
         const made = yield* Queue.unbounded<void>()
         const options = {
-          time: {
-            hours: 7,
-            minutes: 0
-          },
+          time: "07:00",
           receivers: ["webhook", "command"],
           report,
           add: (messages: ReadonlyArray<NewMessage>) =>
@@ -265,26 +262,26 @@ describe("hostile receivers", () => {
         () => Effect.sync(() => (server.closeAllConnections(), server.close()))
       )
       const { port } = server.address() as AddressInfo // a server on TCP has one
-      const lookup: Posting.Lookup = (_, done) => done(null, [{ address: "127.0.0.1", family: 4 }])
+      const addressesOf: Posting.Lookup = async () => [{ address: "127.0.0.1", family: 4 }]
       const to = (path: string, host = "hooks.test") => ({
         url: `http://${host}:${port}${path}`,
         headers: {},
         body: "{}"
       })
-      const allowed = Posting.toPublic({ lookup, isAllowed: () => true })
+      const allowed = Posting.toPublic({ addressesOf, isAllowed: () => true })
       yield* allowed(to("/taken"))
       assert.strictEqual((yield* Effect.flip(allowed(to("/moved")))).status, 302)
       yield* allowed(to("/flood"))
       assert.deepStrictEqual(paths, ["/taken", "/moved", "/flood"])
       // The name was public when it was checked, and now leads to this machine.
       for (const post of [to("/rebound"), to("/direct", "127.0.0.1")]) {
-        const failure = yield* Effect.flip(Posting.toPublic({ lookup })(post))
+        const failure = yield* Effect.flip(Posting.toPublic({ addressesOf })(post))
         assert.deepInclude(failure, { reason: "refused", retryable: false })
         assert.notInclude(failure.message, "hooks.test")
       }
       // A name that is not resolved has no addresses at all.
-      const unknown: Posting.Lookup = (_, done) => done(Object.assign(new Error("not found"), { code: "ENOTFOUND" }))
-      const unresolved = yield* Effect.flip(Posting.toPublic({ lookup: unknown })(to("/unknown")))
+      const unknown: Posting.Lookup = () => Promise.reject(Object.assign(new Error("not found"), { code: "ENOTFOUND" }))
+      const unresolved = yield* Effect.flip(Posting.toPublic({ addressesOf: unknown })(to("/unknown")))
       assert.deepInclude(unresolved, { reason: "network", retryable: true })
       assert.strictEqual(paths.length, 3)
     }).pipe(Effect.scoped)

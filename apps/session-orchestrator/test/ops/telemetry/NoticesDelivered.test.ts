@@ -6,7 +6,6 @@ import { type Failure, Ids } from "@holdfast/wire"
 import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
-import * as ServiceDeliveries from "../../../src/ops/delivery/ServiceDeliveries.ts"
 import { Outbox } from "../../../src/storage/Outbox.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as Notifications from "../../../src/ops/telemetry/incidents/Notifications.ts"
@@ -22,9 +21,9 @@ const start = Effect.fnUntraced(function* (given?: SharedMemory) {
     after: Duration.minutes(5),
     redact: (text) => text.replaceAll("planted", "[redacted]")
   })
-  const { standingOf, storage, uncounted } = memory
+  const { standingsOf, storage, uncounted } = memory
   const receivers = { names: given === undefined ? [] : ["webhook", "command"] }
-  yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
+  yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
   return memory.observed(listeners)
 })
 
@@ -111,8 +110,7 @@ describe("a notice", () => {
             kindOf: ({ receiver }) => {
               const send = sends[receiver]
               return send && { patience: Deliveries.OF_NOTICES, send }
-            },
-            onEnd: ServiceDeliveries.count
+            }
           }
           const { idle, look } = yield* Deliveries.make(options)
           yield* look
@@ -124,7 +122,7 @@ describe("a notice", () => {
           )
           const count = (receiver: string, outcome: string) =>
             Effect.map(
-              Metric.value(Metric.withAttributes(ServiceDeliveries.notices, { receiver, outcome })),
+              Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })),
               ({ count }) => count
             )
           assert.deepStrictEqual(

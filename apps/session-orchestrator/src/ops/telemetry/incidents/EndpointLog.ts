@@ -9,7 +9,7 @@ import type { History } from "@holdfast/kernel/host"
 import { Failure, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as TurnUse from "../../../engine/spend/TurnUse.ts"
-import type { TurnRow } from "../../../storage/ListPage.ts"
+import type { TurnFilter, TurnRow } from "../../../storage/ListPage.ts"
 import * as Notice from "./Notice.ts"
 
 /** An endpoint by its turns, since a moment. Times are in epoch milliseconds. */
@@ -32,7 +32,6 @@ export interface EndpointStanding {
 
 /** What is asked about an endpoint. */
 export interface EndpointQuestion {
-  readonly target: Target.Target
   /** Epoch milliseconds. */
   readonly since: number
   /** The moment after which the next attempt is wanted. */
@@ -41,21 +40,25 @@ export interface EndpointQuestion {
   readonly wantsEnds: boolean
 }
 
-/** Reads the standing of an endpoint. */
-export const standingOf = Effect.fnUntraced(function* (
+/** Reads the standings of endpoints, by `provider/model`: one read of the turns for all of them. */
+export const standingsOf = Effect.fnUntraced(function* (
   sources: TurnUse.Sources,
-  { at, since, target, wantsEnds }: EndpointQuestion
-): Effect.fn.Return<EndpointStanding, StorageError> {
-  const name = Target.format(target)
-  let standing: EndpointStanding = NOTHING
-  const take = (row: TurnRow, history: History.History) => {
-    standing = withTurn(standing, { name, since, at, row, history })
-  }
-  yield* TurnUse.read(sources, { status: "open" }, take)
-  if (standing.isHeld && !wantsEnds) return standing
-  for (const status of ["completed", "failed", "aborted"] as const)
-    yield* TurnUse.read(sources, { status, since }, take)
-  return standing
+  questions: ReadonlyMap<string, EndpointQuestion>
+): Effect.fn.Return<ReadonlyMap<string, EndpointStanding>, StorageError> {
+  const standings = new Map(Array.from(questions.keys(), (name) => [name, NOTHING]))
+  const read = (filter: TurnFilter, asked: typeof questions) =>
+    TurnUse.read(sources, filter, (row, history) => {
+      for (const [name, { at, since }] of asked)
+        standings.set(name, withTurn(standings.get(name) ?? NOTHING, { name, since, at, row, history }))
+    })
+  yield* read({ status: "open" }, questions)
+  const rest = new Map(
+    Array.from(questions).filter(([name, { wantsEnds }]) => wantsEnds || standings.get(name)?.isHeld !== true)
+  )
+  if (rest.size === 0) return standings
+  const since = Math.min(...Array.from(rest.values(), ({ since }) => since))
+  for (const status of ["completed", "failed", "aborted"] as const) yield* read({ status, since }, rest)
+  return standings
 })
 
 /** The standing of an endpoint for which so many turns are known to wait, without the log. */

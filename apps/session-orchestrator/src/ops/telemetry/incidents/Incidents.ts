@@ -71,7 +71,7 @@ interface Situation {
 /** What has to be asked of the log before a decision; `isUnwatched`: no turn of this process waits for the endpoint, and the log is due. */
 export const questionOf = (
   { causes, trouble }: EndpointState,
-  { afterMs, at, failed, news, target }: Situation,
+  { afterMs, at, failed, news }: Situation,
   isUnwatched: boolean
 ): EndpointQuestion | undefined => {
   const since = trouble?.since ?? news.answer?.since ?? news.since
@@ -80,7 +80,7 @@ export const questionOf = (
   const isDue = Causes.dueAt(failed.reduce(Causes.failed, causes), settleOf(afterMs)) <= at
   const wantsEnds = news.answer !== undefined || !isTold
   return isBegun || isDue || (isTold && (isUnwatched || news.answer !== undefined))
-    ? { target, since: since ?? at, at: isBegun ? since + afterMs : at, wantsEnds }
+    ? { since: since ?? at, at: isBegun ? since + afterMs : at, wantsEnds }
     : undefined
 }
 
@@ -132,11 +132,8 @@ export const decide = (
     const lasted = log.waiting > 0 || log.lastEndAt >= trouble.since + afterMs
     if (at - trouble.since >= afterMs) trouble = lasted ? begin(trouble, defined({ nextAt: log.nextAt })) : undefined
   }
-  let causes = failed.reduce(
-    Causes.failed,
-    answer === undefined ? before.causes : Causes.answered(before.causes, answer.at)
-  )
-  if (answer !== undefined) causes = Causes.answered(causes, answer.at)
+  const answered = (causes: Causes.Causes) => (answer === undefined ? causes : Causes.answered(causes, answer.at))
+  const causes = answered(failed.reduce(Causes.failed, answered(before.causes)))
   const [told, due] = log === undefined ? [causes, []] : Causes.due(causes, at, settleMs)
   const endsAt =
     trouble?.isTold === true && log?.isHeld === false

@@ -20,12 +20,7 @@ export const NoticeFailure = Schema.Struct({
 export type NoticeFailure = typeof NoticeFailure.Type
 
 /** The outcomes of turns that waited: how many failed, were aborted, or were answered by another endpoint. */
-export interface Outcomes {
-  readonly failed: number
-  readonly aborted: number
-  /** Answered by another endpoint. */
-  readonly elsewhere: number
-}
+export type Outcomes = Readonly<Record<"failed" | "aborted" | "elsewhere", number>>
 
 /** No turn has ended. */
 export const NO_OUTCOMES: Outcomes = { failed: 0, aborted: 0, elsewhere: 0 }

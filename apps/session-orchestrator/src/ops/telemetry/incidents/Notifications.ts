@@ -33,9 +33,9 @@ interface Options {
 /** The database, and who reads it. */
 interface KeepOptions {
   readonly storage: IncidentStates["Service"]
-  readonly standingOf: (
-    question: EndpointLog.EndpointQuestion
-  ) => Effect.Effect<EndpointLog.EndpointStanding, StorageError>
+  readonly standingsOf: (
+    questions: ReadonlyMap<string, EndpointLog.EndpointQuestion>
+  ) => Effect.Effect<ReadonlyMap<string, EndpointLog.EndpointStanding>, StorageError>
   readonly uncounted: (since: number) => Effect.Effect<ReadonlyArray<EndpointLog.UncountedTurn>, StorageError>
   readonly receivers: NoticeMessages.Receivers
   /** No other process runs turns of the database. */
@@ -182,7 +182,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
 
   /** Keeps the incidents while the scope lives, beginning with those that are in the database. */
   const keep = Effect.fnUntraced(function* (options: KeepOptions) {
-    const { add, origin, receivers, standingOf, storage, uncounted } = options
+    const { add, origin, receivers, standingsOf, storage, uncounted } = options
     const isKept = receivers.names.length > 0
     isAlone = options.isAlone
     /** Writes a notice of each question. A process that is killed before that loses the notice; the report has the question. */
@@ -205,7 +205,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         return { target, news: seen.get(key) ?? {}, failed: failures, at, afterMs }
       }
       const keys = new Set([...states.keys(), ...seen.keys(), ...turns.map(({ model }) => model)])
-      const standings = new Map<string, EndpointLog.EndpointStanding>()
+      const questions = new Map<string, EndpointLog.EndpointQuestion>()
       for (const key of keys) {
         const isUnwatched = !counts.has(key) && (looks.get(key)?.nextAt ?? 0) <= at
         const question = Incidents.questionOf(
@@ -213,11 +213,13 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
           situationOf(key, turns),
           isUnwatched
         )
-        if (question === undefined) continue
         // A process that was killed may have left an answer in the log alone.
-        const asked = isRead ? question : { ...question, wantsEnds: true }
-        standings.set(key, isKept ? yield* standingOf(asked) : EndpointLog.watched(counts.get(key) ?? 0))
+        if (question !== undefined) questions.set(key, isRead ? question : { ...question, wantsEnds: true })
       }
+      const isAsked = isKept && questions.size > 0
+      const standings = isAsked
+        ? yield* standingsOf(questions)
+        : new Map(Array.from(questions.keys(), (key) => [key, EndpointLog.watched(counts.get(key) ?? 0)]))
       const leastAt = at + REST * ((yield* Clock.currentTimeMillis) - at)
       let next: ReadonlyMap<string, Incidents.EndpointState> = states
       let notices: ReadonlyArray<Notice.Notice> = []

@@ -45,13 +45,7 @@ export class LabelValues {
 }
 
 /** The values that labels may have. */
-export interface Known {
-  readonly providers: LabelValues
-  readonly models: LabelValues
-  readonly tools: LabelValues
-  /** Targets that the configuration names. */
-  readonly targets: ReadonlyArray<Target.Target>
-}
+export type Known = ReturnType<typeof ofConfig>
 
 /** The labels of a target. Its series are created when it is first met, and those of configured targets at once. */
 export const ofTargets = (
@@ -72,7 +66,7 @@ export const ofTargets = (
 export const ofConfig = (
   config: Pick<Values, "model" | "models" | "providers" | "retry">,
   redact: (text: string) => string
-): Known => ({
+) => ({
   // No provider outside the configuration is ever called; through the gateway, some are called with a client's own key.
   providers: new LabelValues(
     Array.from(config.providers.keys()).flatMap((name) => [name, ProviderName.withClientKey(name)]),
@@ -81,6 +75,7 @@ export const ofConfig = (
   ),
   models: new LabelValues(config.model === undefined ? [] : [config.model.model], redact),
   tools: new LabelValues([], redact),
+  /** Targets that the configuration names. */
   targets: ModelChoice.namesIn(config)
     .flatMap((name) => Target.parse(name) ?? [])
     .filter(({ provider }) => config.providers.has(provider))

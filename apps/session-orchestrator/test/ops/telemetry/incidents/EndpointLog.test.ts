@@ -28,7 +28,7 @@ interface Logged {
   readonly hasEvents?: boolean
 }
 
-const standingOf = (turns: ReadonlyArray<Logged>, question: Partial<EndpointLog.EndpointQuestion> = {}) => {
+const sourcesOf = (turns: ReadonlyArray<Logged>) => {
   const rows = turns.map(({ end, hasEvents = true, model = openai }, number): TurnRow => {
     const turnId = Ids.TurnId.make(`t${number}`)
     const turn = { turnId, conversationId: Ids.ConversationId.make(`c${number}`), prompt: "", acceptedAt: 0 }
@@ -41,14 +41,28 @@ const standingOf = (turns: ReadonlyArray<Logged>, question: Partial<EndpointLog.
       labels: {}
     }
   })
+  const read: Array<string | undefined> = []
   const sources = {
     lists: {
       turns: ({ status }: { readonly status?: string | undefined }) =>
-        Effect.succeed({ rows: rows.filter(({ turn }) => (turn.end?.status ?? "open") === status), next: undefined })
+        Effect.sync(() => {
+          read.push(status)
+          return { rows: rows.filter(({ turn }) => (turn.end?.status ?? "open") === status), next: undefined }
+        })
     },
     log: { load: (turnId: Ids.TurnId) => Effect.succeed(turns[Number(turnId.slice(1))]?.records ?? []) }
   }
-  return EndpointLog.standingOf(sources, { target: openai, since: 100, at: 200, wantsEnds: true, ...question })
+  return { read, sources }
+}
+
+const standingOf = (
+  turns: ReadonlyArray<Logged>,
+  { target = openai, ...question }: Partial<EndpointLog.EndpointQuestion> & { readonly target?: Target.Target } = {}
+) => {
+  const { sources } = sourcesOf(turns)
+  const name = Target.format(target)
+  const asked = new Map([[name, { since: 100, at: 200, wantsEnds: true, ...question }]])
+  return Effect.map(EndpointLog.standingsOf(sources, asked), (standings) => standings.get(name) ?? expect.fail(name))
 }
 
 const NOTHING = {
@@ -132,5 +146,24 @@ it.effect("an answer is one of its attempts since then, also of a turn without r
     expect((yield* standingOf([{ records: [], end: { ...end } }])).answeredAt).toBe(160)
     expect((yield* standingOf([{ records: [], model: xai, end }])).answeredAt).toBeUndefined()
     expect((yield* standingOf([{ records: [...waits, answered] }], { since: 170 })).answeredAt).toBeUndefined()
+  })
+)
+
+it.effect("the turns are read once for all endpoints, of which each has its own question", () =>
+  Effect.gen(function* () {
+    const end = { status: "failed", endedAt: 180 } as const
+    const { read, sources } = sourcesOf([
+      { records: waits },
+      { records: waits, end },
+      { records: waits, model: xai, end }
+    ])
+    const questions = new Map([
+      [Target.format(openai), { since: 100, at: 200, wantsEnds: false }],
+      [Target.format(xai), { since: 190, at: 200, wantsEnds: false }]
+    ])
+    const standings = yield* EndpointLog.standingsOf(sources, questions)
+    expect(standings.get(Target.format(openai))).toMatchObject({ waiting: 1, isHeld: true, lastEndAt: 0 })
+    expect(standings.get(Target.format(xai))).toEqual(NOTHING) // its turn ended before
+    expect(read).toEqual(["open", "completed", "failed", "aborted"])
   })
 )

@@ -106,10 +106,10 @@ class World {
 
 const serviceOf = Effect.fnUntraced(function* (memory: SharedMemory) {
   const { keep, listeners } = yield* Notifications.make({ after: Duration.seconds(20), redact: String })
-  const { standingOf, storage, uncounted } = memory
+  const { standingsOf, storage, uncounted } = memory
   yield* keep({
     storage,
-    standingOf,
+    standingsOf,
     uncounted,
     add: () => Effect.void,
     receivers: { names: ["webhook"] },

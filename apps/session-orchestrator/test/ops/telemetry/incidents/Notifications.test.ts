@@ -19,8 +19,8 @@ const make = Effect.fnUntraced(function* (
   { isAlone = false, quiet = undefined as Parameters<typeof receiversWith>[0] } = {}
 ) {
   const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
-  const { standingOf, storage, uncounted } = memory
-  yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers: receiversWith(quiet), isAlone })
+  const { standingsOf, storage, uncounted } = memory
+  yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers: receiversWith(quiet), isAlone })
   const observed = memory.observed(listeners)
   const told = () => memory.notices().map(({ at, type, waiting }) => [type, Date.parse(String(at)) / MINUTE, waiting])
   const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
@@ -66,13 +66,7 @@ const make = Effect.fnUntraced(function* (
   return { answers, ends, memory, moves, observed, open, switches, told, waits }
 })
 
-const receiversWith = (quiet?: {
-  from: { hours: number; minutes: number }
-  to: { hours: number; minutes: number }
-}) => ({
-  names: ["webhook"],
-  quiet
-})
+const receiversWith = (quiet?: { from: string; to: string }) => ({ names: ["webhook"], quiet })
 
 /** Time passes once what has been reported is written. */
 const later = (time: Duration.Input) => Effect.andThen(TestClock.adjust(0), TestClock.adjust(time))
@@ -185,9 +179,11 @@ describe("an incident", () => {
   it.effect("asks the log every few seconds at most while its failed turns settle", () =>
     Effect.gen(function* () {
       const memory = new SharedMemory()
-      const { standingOf } = memory
+      const { standingsOf } = memory
       let asked = 0
-      Object.assign(memory, { standingOf: (question: EndpointQuestion) => (asked++, standingOf(question)) })
+      Object.assign(memory, {
+        standingsOf: (questions: ReadonlyMap<string, EndpointQuestion>) => (asked++, standingsOf(questions))
+      })
       const { ends, told, waits } = yield* make(memory)
       waits(0, "t1")
       waits(0, "t2")
@@ -205,14 +201,14 @@ describe("an incident", () => {
   it.effect("asks a slow log seldom, however many other turns end", () =>
     Effect.gen(function* () {
       const memory = new SharedMemory()
-      const { standingOf } = memory
+      const { standingsOf } = memory
       let asked = 0
-      const slow = (question: EndpointQuestion) =>
+      const slow = (questions: ReadonlyMap<string, EndpointQuestion>) =>
         Effect.andThen(
           Effect.sync(() => asked++),
-          Effect.delay(standingOf(question), "5 seconds")
+          Effect.delay(standingsOf(questions), "5 seconds")
         )
-      Object.assign(memory, { standingOf: slow })
+      Object.assign(memory, { standingsOf: slow })
       const { ends, switches, told, waits } = yield* make(memory)
       waits(0)
       yield* later("6 minutes")
@@ -290,9 +286,10 @@ it.effect("rule X12: an answer that comes while the incidents are read ends the 
       observed.attempt?.(Observations.attempt({ conversationId, outcome }))
       observed.seal?.({ ...Observations.seal({ status: "completed", endedAt: 6 * MINUTE }), conversationId })
     })
-    const standingOf = (question: EndpointQuestion) => Effect.tap(memory.standingOf(question), () => answered)
+    const standingsOf = (questions: ReadonlyMap<string, EndpointQuestion>) =>
+      Effect.tap(memory.standingsOf(questions), () => answered)
     const receivers = receiversWith()
-    yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
+    yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
     yield* later("6 seconds")
     expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-ended"])
   }).pipe(Effect.scoped)
@@ -302,9 +299,9 @@ it.effect("an incident without receivers is counted here, and the log is not ask
   Effect.gen(function* () {
     const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
     const { storage, uncounted } = new SharedMemory()
-    const standingOf = () => Effect.die("The log was asked.")
+    const standingsOf = () => Effect.die("The log was asked.")
     const receivers = { names: [], quiet: undefined }
-    yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
+    yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
     const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
     listeners.decision?.(
       Observations.decision({ at: 0, directive: { _tag: "Retry", attempt: 0, delayMs: MINUTE, retryAt: MINUTE } })
@@ -433,8 +430,7 @@ describe("notifications of one of several runners", () => {
     Effect.gen(function* () {
       const begin = new Date(2031, 3, 2, 23, 0).getTime()
       yield* TestClock.setTime(begin)
-      const time = (hours: number) => ({ hours, minutes: 0 })
-      const { memory, waits } = yield* make(new SharedMemory(), { quiet: { from: time(22), to: time(7) } })
+      const { memory, waits } = yield* make(new SharedMemory(), { quiet: { from: "22:00", to: "07:00" } })
       waits(begin)
       yield* later("6 minutes")
       expect(memory.messages.map(({ dueAt }) => dueAt)).toEqual([new Date(2031, 3, 3, 7, 0).getTime()])

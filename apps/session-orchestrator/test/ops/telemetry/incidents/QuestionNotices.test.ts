@@ -4,7 +4,6 @@ import { Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as QuestionNotice from "../../../../src/ops/delivery/QuestionNotice.ts"
-import * as NoticeMessages from "../../../../src/ops/delivery/NoticeMessages.ts"
 import type { NewMessage } from "../../../../src/storage/Outbox.ts"
 import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
 import { SharedMemory } from "./SharedMemory.ts"
@@ -52,8 +51,8 @@ describe("a notice of a question", () => {
           })
         const { after, receivers, redact } = options
         const { keep, listeners } = yield* Notifications.make({ after, redact })
-        const { standingOf, storage, uncounted } = new SharedMemory()
-        yield* keep({ storage, standingOf, uncounted, add, receivers, isAlone: false })
+        const { standingsOf, storage, uncounted } = new SharedMemory()
+        yield* keep({ storage, standingsOf, uncounted, add, receivers, isAlone: false })
         const asks = (event: TurnEvent.ProviderRetry) => listeners.event?.({ ...place, event })
         asks(wait())
         const { asks: _, ...plain } = wait()
@@ -99,7 +98,7 @@ describe("a notice of a question", () => {
     Effect.sync(() => {
       const dueAt = HOUR + 300_000
       const timeOf = (at: number) => new Date(at).toTimeString().slice(0, 5)
-      const quiet = NoticeMessages.quietHoursOf({ from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) })
+      const quiet = { from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) }
       const question = { event: wait(), asks: wait().asks ?? assert.fail() }
       const [message] = QuestionNotice.messagesOf(question, {
         ...options,

@@ -67,33 +67,37 @@ export class SharedMemory {
   readonly uncounted = (since: number): Effect.Effect<ReadonlyArray<UncountedTurn>> =>
     Effect.sync(() => this.failed.filter(({ turn: { end } }) => end !== undefined && end.endedAt >= since))
 
-  /** The standing of an endpoint by the log. */
-  readonly standingOf = ({ at: now, since, target, wantsEnds }: EndpointQuestion): Effect.Effect<EndpointStanding> =>
+  /** The standings of endpoints by the log. */
+  readonly standingsOf = (
+    questions: ReadonlyMap<string, EndpointQuestion>
+  ): Effect.Effect<ReadonlyMap<string, EndpointStanding>> =>
     Effect.sync(() => {
-      const name = Target.format(target)
-      const turns = Array.from(this.turns.values())
-      const hasWaited = ({ waited }: LoggedTurn) =>
-        waited.some(({ endedAt, target }) => target === name && endedAt >= since)
-      const open = turns.filter(({ end }) => end === undefined)
-      const waiting = open.filter(({ target, until }) => target === name && until !== undefined)
-      const isHeld = open.some((turn) => turn.target === name || hasWaited(turn))
-      // As in the service: the ends of turns are not read then.
-      const read = isHeld && !wantsEnds ? open : turns
-      const ended = read.flatMap((turn) =>
-        turn.end !== undefined && turn.end.at >= since && hasWaited(turn) ? [turn.end] : []
-      )
-      const nexts = waiting.flatMap(({ until = 0 }) => (until > now ? [until] : []))
-      const answers = read.flatMap(({ answers }) => answers).filter(({ at, target }) => target === name && at > since)
-      const count = (status: string) => ended.filter((end) => end.status === status).length
-      return {
-        waiting: waiting.length,
-        nextAt: nexts.length === 0 ? undefined : Math.min(...nexts),
-        isHeld,
-        answeredAt: answers.length === 0 ? undefined : Math.min(...answers.map(({ at }) => at)),
-        lastAnswerAt: Math.max(0, ...answers.map(({ at }) => at)),
-        outcomes: { failed: count("failed"), aborted: count("aborted"), elsewhere: count("completed") },
-        lastEndAt: Math.max(0, ...ended.map(({ at }) => at))
+      const standingOf = (name: string, { at: now, since, wantsEnds }: EndpointQuestion): EndpointStanding => {
+        const turns = Array.from(this.turns.values())
+        const hasWaited = ({ waited }: LoggedTurn) =>
+          waited.some(({ endedAt, target }) => target === name && endedAt >= since)
+        const open = turns.filter(({ end }) => end === undefined)
+        const waiting = open.filter(({ target, until }) => target === name && until !== undefined)
+        const isHeld = open.some((turn) => turn.target === name || hasWaited(turn))
+        // As in the service: the ends of turns are not read then.
+        const read = isHeld && !wantsEnds ? open : turns
+        const ended = read.flatMap((turn) =>
+          turn.end !== undefined && turn.end.at >= since && hasWaited(turn) ? [turn.end] : []
+        )
+        const nexts = waiting.flatMap(({ until = 0 }) => (until > now ? [until] : []))
+        const answers = read.flatMap(({ answers }) => answers).filter(({ at, target }) => target === name && at > since)
+        const count = (status: string) => ended.filter((end) => end.status === status).length
+        return {
+          waiting: waiting.length,
+          nextAt: nexts.length === 0 ? undefined : Math.min(...nexts),
+          isHeld,
+          answeredAt: answers.length === 0 ? undefined : Math.min(...answers.map(({ at }) => at)),
+          lastAnswerAt: Math.max(0, ...answers.map(({ at }) => at)),
+          outcomes: { failed: count("failed"), aborted: count("aborted"), elsewhere: count("completed") },
+          lastEndAt: Math.max(0, ...ended.map(({ at }) => at))
+        }
       }
+      return new Map(Array.from(questions, ([name, question]) => [name, standingOf(name, question)]))
     })
 
   /** Listeners of a process whose turns are in the log before they are observed. */
