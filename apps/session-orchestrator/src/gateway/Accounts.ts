@@ -5,6 +5,7 @@
  * otherwise by its credential. A key is an account of its own, though its organisation has others.
  */
 import { createHash } from "node:crypto"
+import { Newest } from "../base/system/Newest.ts"
 import * as Credentials from "../config/redaction/Credentials.ts"
 import * as GatedCall from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
@@ -15,8 +16,8 @@ type Keyholder = Pick<GatedCall.GatedCall, "headers" | "rest">
 /** The accounts of the calls of this process. */
 export class Accounts {
   /** By digests of logins. */
-  private readonly ofLogins = new Map<string, string>()
-  private readonly ofSessions = new Map<string, string>()
+  private readonly ofLogins = new Newest<string>(MOST)
+  private readonly ofSessions = new Newest<string>(MOST)
 
   /** The name of the account of a call with its client's own credential. */
   readonly nameOf = (call: Keyholder): string => {
@@ -37,8 +38,8 @@ export class Accounts {
   }
 
   private known(login: string, session: string, name: string): string {
-    keep(this.ofLogins, login, name)
-    keep(this.ofSessions, session, name)
+    this.ofLogins.set(login, name)
+    this.ofSessions.set(session, name)
     return name
   }
 }
@@ -55,10 +56,3 @@ const credentialOf = ({ headers, rest }: Keyholder): string =>
 
 /** Whether its credential may be a login, which ends and is renewed. */
 const isLogin = ({ headers }: Keyholder): boolean => Headers.valuesOf(headers, "authorization").length > 0
-
-const keep = (names: Map<string, string>, key: string, name: string): void => {
-  names.delete(key)
-  names.set(key, name)
-  const [first] = names.keys()
-  if (names.size > MOST && first !== undefined) names.delete(first)
-}

@@ -28,7 +28,7 @@ import { Drain } from "../base/system/Drain.ts"
 import * as Loopback from "../base/system/Loopback.ts"
 import * as Address from "./Address.ts"
 import * as CallReader from "./CallReader.ts"
-import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
+import { ClientAnswer } from "./ClientAnswer.ts"
 import * as EndedCalls from "./EndedCalls.ts"
 import * as Upstreams from "./Upstreams.ts"
 import type { GatedCall } from "./GatedCall.ts"
@@ -53,41 +53,32 @@ export class Gateway extends Context.Service<
 export const layer = (send: RawCall.Send) =>
   Layer.effect(
     Gateway,
-    Effect.gen(function* () {
-      const { gateway, server, ...config } = yield* Config
-      const clock = yield* Clock.Clock
-      const endpoints = Upstreams.of(config)
-      const parts: Parts = {
-        send,
-        endpoints,
-        keyOf: Upstreams.deciding({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
-        maxBodyBytes: gateway.maxBodyBytes,
-        bodies: yield* BodyBudget.Bodies,
-        drain: yield* Drain,
-        isOwn: (baseUrl) => Address.isOwn(baseUrl, server),
-        clock: { at: (yield* Timer.Timer).at, now: () => clock.currentTimeMillisUnsafe() },
-        holding: yield* holdingOf(send, endpoints)
-      }
-      return { answer: (request) => answer(parts, request) }
-    })
+    Effect.map(partsOf(send), (parts) => ({ answer: (request) => answer(parts, request) }))
   )
 
 // --- internal
 
-interface Parts {
-  readonly send: RawCall.Send
-  readonly endpoints: Upstreams.Upstreams
-  readonly keyOf: ReturnType<typeof Upstreams.deciding>
-  readonly maxBodyBytes: number
-  readonly bodies: BodyBudget.BodyBudget
-  readonly drain: Drain["Service"]
-  /** Whether a base URL leads back here. */
-  readonly isOwn: (baseUrl: string) => boolean
-  /** Of the clients that wait. */
-  readonly clock: HoldClock
-  /** Absent in a process that runs no turns of held calls. */
-  readonly holding: Holding | undefined
-}
+type Parts = Effect.Success<ReturnType<typeof partsOf>>
+
+const partsOf = Effect.fnUntraced(function* (send: RawCall.Send) {
+  const { gateway, server, ...config } = yield* Config
+  const clock = yield* Clock.Clock
+  const endpoints = Upstreams.of(config)
+  return {
+    send,
+    endpoints,
+    keyOf: Upstreams.deciding({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
+    maxBodyBytes: gateway.maxBodyBytes,
+    bodies: yield* BodyBudget.Bodies,
+    drain: yield* Drain,
+    /** Whether a base URL leads back here. */
+    isOwn: (baseUrl: string) => Address.isOwn(baseUrl, server),
+    /** Of the clients that wait. */
+    clock: { at: (yield* Timer.Timer).at, now: () => clock.currentTimeMillisUnsafe() },
+    /** Absent in a process that runs no turns of held calls. */
+    holding: yield* holdingOf(send, endpoints)
+  }
+})
 
 /** The calls that this process holds. */
 const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Upstreams.Upstreams) {

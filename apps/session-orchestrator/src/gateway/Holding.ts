@@ -20,8 +20,8 @@ import { randomBytes } from "node:crypto"
 import type { Defaults } from "../engine/conversation/Defaults.ts"
 import type * as HeldCalls from "../engine/conversation/HeldCalls.ts"
 import type { HeldTurns } from "../engine/orchestrator/HeldTurns.ts"
-import { KEPT_MS } from "../engine/orchestrator/HeldWaits.ts"
 import type * as HeldWaits from "../engine/orchestrator/HeldWaits.ts"
+import { Newest } from "../base/system/Newest.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { Conversation } from "../storage/Stored.ts"
 import * as ProviderName from "../base/text/ProviderName.ts"
@@ -53,13 +53,14 @@ export interface Dependencies {
 export class Holding {
   private readonly parts: Dependencies
   private readonly accounts = new Accounts()
-  /** The last refusals of calls that gave up here, by their keys, until a moment in epoch milliseconds. */
-  private readonly refusals = new Map<
-    string,
-    { readonly turnId: Ids.TurnId; readonly refusal: Refusal; readonly why: string; readonly until: number }
-  >()
+  /** The last refusals of calls that gave up here, by their keys. */
+  private readonly refusals = new Newest<{
+    readonly turnId: Ids.TurnId
+    readonly refusal: Refusal
+    readonly why: string
+  }>(MOST_REFUSALS)
   /** Input tokens for a byte of a body, by the last answer of a session. */
-  private readonly perByte = new Map<string, number>()
+  private readonly perByte = new Newest<number>(MOST_SESSIONS)
 
   constructor(parts: Dependencies) {
     this.parts = parts
@@ -294,11 +295,8 @@ export class Holding {
   /** Remembers what a body of its session weighs in tokens: its cache, tools and images make it another figure than its bytes. */
   private weigh(call: GatedCall.GatedCall, { inputTokens }: Message.Usage): void {
     const session = GatedCall.sessionOf(call)
-    if (session === undefined || inputTokens === undefined || inputTokens === 0) return
-    this.perByte.delete(session)
-    this.perByte.set(session, inputTokens / call.body.length)
-    const [first] = this.perByte.keys()
-    if (this.perByte.size > MOST_SESSIONS && first !== undefined) this.perByte.delete(first)
+    if (session !== undefined && inputTokens !== undefined && inputTokens > 0)
+      this.perByte.set(session, inputTokens / call.body.length)
   }
 
   /** A call gave up: its client gets the failure, and its refusal is kept. `why`: which limit ended its wait. */
@@ -309,24 +307,17 @@ export class Holding {
     why: string
   ): Effect.Effect<void> => {
     const failure = failureOf(end)
+    const { key, turnId } = wait
     return Effect.andThen(
       this.parts.waits.ended(wait, failure),
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        this.keep(wait, client.lastRefusal, why, now)
+      Effect.sync(() => {
+        const refusal = client.lastRefusal
+        if (refusal === undefined) this.refusals.delete(key)
+        else this.refusals.set(key, { turnId, refusal, why })
         if (end.error === undefined) client.fail(failure)
         else client.giveUp(failure, why)
       })
     )
-  }
-
-  private keep({ key, turnId }: HeldWaits.Wait, refusal: Refusal | undefined, why: string, now: number): void {
-    this.refusals.delete(key)
-    // In the order of their ends.
-    for (const [given, { until }] of this.refusals) {
-      if (until > now && this.refusals.size < MOST_REFUSALS) break
-      this.refusals.delete(given)
-    }
-    if (refusal !== undefined) this.refusals.set(key, { turnId, refusal, why, until: now + KEPT_MS })
   }
 
   /** The client has left (Holding.H2). After content there is nothing that another one could join. */

@@ -1,0 +1,20 @@
+/** A map of the entries that were set last: one more than it may have removes the one that was set first. */
+
+/** Keeps at most `most` entries. */
+export class Newest<Value> extends Map<string, Value> {
+  private readonly most: number
+
+  constructor(most: number) {
+    super()
+    this.most = most
+  }
+
+  /** Sets an entry, which is the newest from now on. */
+  override set(key: string, value: Value): this {
+    this.delete(key)
+    super.set(key, value)
+    const [first] = this.keys()
+    if (this.size > this.most && first !== undefined) this.delete(first)
+    return this
+  }
+}
