@@ -6,12 +6,12 @@
  */
 import type { ToolServerConfig } from "@holdfast/mcp"
 import type { BuiltIn } from "@holdfast/providers"
+import type { Proxies } from "@holdfast/providers/proxy"
 import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
 import type * as SpendLimits from "./limits/SpendLimits.ts"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
-import type { Proxy } from "./reading/Environment.ts"
 import type { DefaultSettings, Plain, RequestSettings, Settings } from "./reading/Settings.ts"
 import type { BodyFields, NoticeFormat } from "./reading/SettingTypes.ts"
 import type { SettingOrigin } from "./reading/Sources.ts"
@@ -138,7 +138,7 @@ export class Config extends Context.Service<
       | { readonly secret: Redacted.Redacted; readonly turnEnd: Redacted.Redacted | undefined }
       | undefined
     /** The proxies of the environment; absent: every server is reached directly. */
-    readonly proxy?: Proxy | undefined
+    readonly proxies?: Redacted.Redacted<Proxies> | undefined
     /** The origin of each value, by path. A path that is missing here has its default. */
     readonly origins: ReadonlyMap<string, SettingOrigin>
     /** The lines of the file's keys, by path; absent: there was no file. */

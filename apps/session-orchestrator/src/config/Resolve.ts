@@ -10,7 +10,7 @@
  */
 import { Target } from "@holdfast/wire"
 import { type Redacted, Result } from "effect"
-import * as ReportSchema from "./report/ReportSchema.ts"
+import * as FinalReports from "./report/FinalReports.ts"
 import * as SpendLimits from "./limits/SpendLimits.ts"
 import { isLoopback } from "../base/system/Loopback.ts"
 import { ConfigError, type Values } from "./Config.ts"
@@ -66,10 +66,10 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
   const file = path === ":memory:" || url !== undefined ? undefined : path
   const telemetry = TelemetryChoice.choose(settings.telemetry ?? {}, file, findings)
   const webhooks = webhooksOf(settings.webhooks ?? {}, findings)
-  const proxy = Environment.proxy(environment, problems)
+  const proxies = Environment.proxies(environment, problems)
   if (token === undefined && isTokenKnown && !isLoopback(server.host))
     problems.push(unprotected(server.host, originOf("server.host")))
-  const schema = ReportSchema.problemOf(retry)
+  const schema = FinalReports.problemOf(retry)
   if (schema !== undefined)
     problems.push({ place: "retry.finalReport.schema", message: `it cannot be used: ${schema}.` })
 
@@ -105,7 +105,7 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
     retry,
     telemetry,
     webhooks,
-    proxy,
+    proxies,
     origins,
     ...(found.length > 0 ? { missing: refusal(found) } : {}),
     notices: [

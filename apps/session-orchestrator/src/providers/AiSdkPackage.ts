@@ -8,7 +8,7 @@
 import type * as AiSdk from "@holdfast/ai-sdk"
 import type { Provider } from "@holdfast/kernel"
 import { BodyPatch } from "@holdfast/providers"
-import { Quote } from "@holdfast/wire"
+import { defined, Quote } from "@holdfast/wire"
 import { Effect, Redacted, Result } from "effect"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
@@ -175,11 +175,13 @@ const optionsOf = (
 ): Readonly<Record<string, unknown>> => {
   const sent = Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)] as const)
   return {
-    ...(fetch === undefined ? undefined : { fetch }),
+    ...defined({ fetch }),
     ...Redacted.value(options),
-    ...(baseUrl === undefined ? undefined : { baseURL: baseUrl }),
-    ...(credential === undefined ? undefined : { apiKey: Redacted.value(credential.value) }),
-    ...(sent.length === 0 ? undefined : { headers: Object.fromEntries(sent) })
+    ...defined({
+      baseURL: baseUrl,
+      apiKey: credential && Redacted.value(credential.value),
+      headers: sent.length === 0 ? undefined : Object.fromEntries(sent)
+    })
   }
 }
 

@@ -6,6 +6,7 @@
 import type { Setting } from "@holdfast/policy"
 import type { Proxies } from "@holdfast/providers/proxy"
 import { Redacted, SchemaAST } from "effect"
+import type { Values } from "../Config.ts"
 import type { ConfigProblem } from "./ConfigProblem.ts"
 import { nearest } from "./Nearest.ts"
 import { ROWS } from "./Settings.ts"
@@ -88,41 +89,32 @@ export const unknownVariables = (environment: Environment, named: ReadonlySet<st
       return `${name} is set, and Holdfast does not read it.${near === undefined ? "" : ` Did you mean ${PREFIX}${near}?`}`
     })
 
-/** The proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. An address may contain a user and a password: they are secrets. */
-export interface Proxy {
-  readonly http: Redacted.Redacted | undefined
-  readonly https: Redacted.Redacted | undefined
-  /** Hosts that are reached directly, as `NO_PROXY` lists them. */
-  readonly exceptions: string
-}
-
-/** Reads the variables of proxies. The lower-case name overrides the upper-case one, as in curl. No proxy: every server is reached directly. */
-export const proxy = (environment: Environment, problems: Array<ConfigProblem>): Proxy | undefined => {
+/**
+ * The proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. An address may contain a user and a password: they are secrets. The lower-case name
+ * overrides the upper-case one, as in curl. No proxy: every server is reached directly.
+ */
+export const proxies = (environment: Environment, problems: Array<ConfigProblem>) => {
   const find = (name: string) =>
     [name.toLowerCase(), name].find((known) => get(environment, known) !== undefined) ?? name
-  const addressIn = (variable: string): Redacted.Redacted | undefined => {
+  const addressIn = (variable: string): string | undefined => {
     const name = find(variable)
     const text = get(environment, name)
     if (text === undefined) return undefined
     // `host:port` alone is an http address, as in curl.
     const url = URL.parse(text.includes("://") ? text : `http://${text}`)
-    if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== "") return Redacted.make(url.href)
+    if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== "") return url.href
     problems.push({ place: name, message: `expected ${PROXY_ADDRESS}.` })
     return undefined
   }
   const http = addressIn("HTTP_PROXY")
   const https = addressIn("HTTPS_PROXY")
   const exceptions = get(environment, find("NO_PROXY")) ?? ""
-  return http === undefined && https === undefined ? undefined : { http, https, exceptions }
+  return http === undefined && https === undefined ? undefined : Redacted.make<Proxies>({ http, https, exceptions })
 }
 
 /** The proxies for the HTTP client, with their passwords. */
-export const proxiesOf = ({ proxy }: { readonly proxy?: Proxy | undefined }): Proxies | undefined =>
-  proxy && {
-    http: proxy.http && Redacted.value(proxy.http),
-    https: proxy.https && Redacted.value(proxy.https),
-    exceptions: proxy.exceptions
-  }
+export const proxiesOf = ({ proxies }: Pick<Values, "proxies">): Proxies | undefined =>
+  proxies && Redacted.value(proxies)
 
 // --- internal
 

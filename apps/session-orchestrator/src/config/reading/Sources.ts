@@ -43,7 +43,7 @@ export interface Sources {
 export type SettingOrigin = string
 
 /** The valid settings of a source, and its mistakes. */
-export interface Partial {
+interface Partial {
   readonly settings: Settings.Settings
   /** One for each mistake. */
   readonly problems: ReadonlyArray<ConfigProblem.ConfigProblem>
@@ -51,14 +51,8 @@ export interface Partial {
   readonly missing: ReadonlyArray<Path>
 }
 
-/** All sources, merged. Later ones override earlier ones: the file, the environment, the flags. */
-interface Merged extends Partial {
-  /** The origin of each value, one level into each section. */
-  readonly origins: ReadonlyMap<string, SettingOrigin>
-}
-
-/** Decodes and merges the sources. */
-export const read = ({ environment, file, flags }: Sources): Merged => {
+/** Decodes the sources and merges them. Later ones override earlier ones: the file, the environment, the flags. */
+export const read = ({ environment, file, flags }: Sources) => {
   const layers: ReadonlyArray<Partial & { readonly origin: (path: string) => SettingOrigin }> = [
     {
       ...(file?.problem === undefined
@@ -73,7 +67,8 @@ export const read = ({ environment, file, flags }: Sources): Merged => {
     settings: layers.reduce<Settings.Settings>((merged, { settings }) => merge(merged, settings), {}),
     problems: layers.flatMap(({ problems }) => problems),
     missing: layers.flatMap(({ missing }) => missing),
-    origins: new Map(
+    /** The origin of each value, one level into each section. */
+    origins: new Map<string, SettingOrigin>(
       layers.flatMap(({ origin, settings }) =>
         Object.entries(settings).flatMap(([section, value]) =>
           typeof value === "object"

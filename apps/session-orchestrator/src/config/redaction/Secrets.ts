@@ -8,6 +8,7 @@
  * - Redacting a redacted text changes nothing, and JSON stays JSON.
  * - The patterns are compiled once. Redaction costs time that grows with the text, so it runs on failures and logs, not on tokens.
  */
+import type { Proxies } from "@holdfast/providers/proxy"
 import { Redaction } from "@holdfast/wire"
 import { Context, Layer, Redacted } from "effect"
 import * as PercentText from "../../base/text/PercentText.ts"
@@ -74,8 +75,7 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
     ...secrets.flatMap((value) => [value, ...withoutScheme(value)]),
     ...(reach.type === "http" ? inAddress(reach.url) : [])
   ]),
-  ...inProxy(config.proxy?.http),
-  ...inProxy(config.proxy?.https),
+  ...(config.proxies === undefined ? [] : inProxies(Redacted.value(config.proxies))),
   ...inHeaders(config.telemetry.otlp?.headers ?? {}),
   ...inAddress(config.telemetry.otlp?.url ?? ""),
   ...inHeaders(config.telemetry.notifications?.webhook?.headers ?? {}),
@@ -129,14 +129,15 @@ const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<Redacted
 /**
  * A proxy's password, as the address has it and as it is sent, alone and after its user. A user without a password is a token.
  */
-const inProxy = (address: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
-  const url = address === undefined ? null : URL.parse(Redacted.value(address))
-  if (url === null || url.username === "") return []
-  const { password, username } = url
-  if (password === "") return [username, PercentText.decodeOrKeep(username)].map((text) => Redacted.make(text))
-  const sent = PercentText.decodeOrKeep(password)
-  return [password, sent, `${PercentText.decodeOrKeep(username)}:${sent}`].map((text) => Redacted.make(text))
-}
+const inProxies = ({ http, https }: Proxies): ReadonlyArray<Redacted.Redacted> =>
+  [http, https]
+    .flatMap((address = "") => {
+      const { password = "", username = "" } = URL.parse(address) ?? {}
+      if (password === "") return [username, PercentText.decodeOrKeep(username)]
+      const sent = PercentText.decodeOrKeep(password)
+      return [password, sent, `${PercentText.decodeOrKeep(username)}:${sent}`]
+    })
+    .map((text) => Redacted.make(text))
 
 /** Query parameters without a secret. The value of every other parameter is a secret, whatever its name. */
 const HARMLESS_PARAMETERS = new Set(["api-version"])

@@ -8,9 +8,10 @@
 import type { ToolServerConfig } from "@holdfast/mcp"
 import { type Models, type Prices, Profile } from "@holdfast/policy"
 import { Count, defined, type EffectiveConfiguration, Target } from "@holdfast/wire"
-import { Duration, Predicate, Redacted } from "effect"
+import { Duration, Predicate } from "effect"
 import type { ProviderConfig, RequestOptions, Values } from "../../../config/Config.ts"
 import * as ProviderTable from "../../../config/ProviderTable.ts"
+import * as Environment from "../../../config/reading/Environment.ts"
 import { plainNames, ROWS } from "../../../config/reading/Settings.ts"
 import { make, ofConfig, PLACEHOLDER, type Secrets } from "../../../config/redaction/Secrets.ts"
 import * as DatabaseUrl from "../../../storage/sql/DatabaseUrl.ts"
@@ -113,12 +114,14 @@ const shown = (value: unknown): string => {
 }
 
 /** The proxies of the environment, which have no key in the file, under the names of their variables. */
-const proxies = ({ proxy }: Values) =>
-  [
-    ["HTTP_PROXY", proxy?.http && Redacted.value(proxy.http)],
-    ["HTTPS_PROXY", proxy?.https && Redacted.value(proxy.https)],
-    ["NO_PROXY", proxy?.exceptions]
+const proxies = (config: Values) => {
+  const { exceptions, http, https } = Environment.proxiesOf(config) ?? {}
+  return [
+    ["HTTP_PROXY", http],
+    ["HTTPS_PROXY", https],
+    ["NO_PROXY", exceptions]
   ].flatMap(([name = "", value = ""]): ReadonlyArray<Row> => (value === "" ? [] : [[name, value]]))
+}
 
 /** The place of the data, and the cluster that shares it. */
 const place = ({ cluster, database: { path, url, ...database } }: Values): ReadonlyArray<Row> => {
