@@ -326,7 +326,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/config/report/ReportSchema.ts",
+    path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
     operator: "constant",
     before: "100",
     line: "const MOST_COMPILED = 100",

@@ -4,7 +4,6 @@ import { Effect, Predicate, Redacted } from "effect"
 import { OpenApi } from "effect/http-api"
 import { gunzipSync } from "node:zlib"
 import * as DocsPage from "../../src/http/docs/DocsPage.ts"
-import * as ProblemsPage from "../../src/http/docs/ProblemsPage.ts"
 import * as TestServer from "./TestServer.ts"
 
 /** The addresses of the page's scripts, in order. */
@@ -94,7 +93,7 @@ it.effect("every problem's type is the address of a section that explains it", (
   Effect.gen(function* () {
     const { call } = yield* TestServer.start()
     const script = gunzipSync((yield* Effect.promise(DocsPage.settings)).gzipped).toString()
-    const { headers, text } = yield* call({ path: ProblemsPage.PATH })
+    const { headers, text } = yield* call({ path: DocsPage.PROBLEMS_PATH })
     expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'/)
     expect(text).not.toMatch(/<script|<link|src=|@import|url\(/)
     const { schemas } = OpenApi.fromApi(Api.Api).components
@@ -102,7 +101,7 @@ it.effect("every problem's type is the address of a section that explains it", (
       const anchor = `problem-${name}`
       expect(JSON.stringify(schemas[identifier])).toContain(`"/docs#${anchor}"`)
       const page = openAt("http://127.0.0.1:4747", `#${anchor}`, script)
-      expect(page.visited).toEqual([`${ProblemsPage.PATH}#${anchor}`])
+      expect(page.visited).toEqual([`${DocsPage.PROBLEMS_PATH}#${anchor}`])
       expect(page.started).toEqual([])
       const section = text.match(new RegExp(`<section id="${anchor}">\n<h2>[45]\\d\\d (.+)</h2>\n.+\n<p>(.+)</p>`))
       expect([name, section?.[1]?.length ?? 0, section?.[2]?.length ?? 0]).toEqual([

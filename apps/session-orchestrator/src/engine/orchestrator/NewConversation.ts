@@ -10,7 +10,7 @@ import * as ConfigProblem from "../../config/reading/ConfigProblem.ts"
 import { type CreateOptions, InvalidRequest } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
-import * as ReportSchema from "../../config/report/ReportSchema.ts"
+import * as FinalReports from "../../config/report/FinalReports.ts"
 import * as OrderedId from "../../storage/OrderedId.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 
@@ -53,7 +53,7 @@ export const make = Effect.fnUntraced(function* (
   for (const { name, path } of RetrySettings.targetNames(settings.success)) {
     yield* knownTarget(name, providers, ConfigProblem.formatPath(["retry", ...path]))
   }
-  const problem = ReportSchema.problemOf(settings.success)
+  const problem = FinalReports.problemOf(settings.success)
   if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
   const unknown = tools?.findIndex((server) => !toolServers.includes(server)) ?? -1
   if (unknown >= 0) {

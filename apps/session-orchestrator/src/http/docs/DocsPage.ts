@@ -1,27 +1,32 @@
 /**
- * Serves the page at `/docs`: Scalar over the API's document, with forms for calls.
+ * Serves the page at `/docs`, Scalar over the API's document, with forms for calls; and the page at `/docs/problems`, which explains each problem.
  *
  * - It requests nothing from another host: script, settings and document are files of this service, and fonts are the system's.
  * - Its content security policy allows scripts and calls of this origin alone. Scalar writes its styles into the page and into attributes,
  *   which have no hash that a policy could name; therefore styles, and only styles, may be inline.
  * - The document is part of the settings: one rule of access covers the whole page, and a token that a person enters is used for their
  *   calls only.
- * - The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to `ProblemsPage`.
+ * - The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to the page of problems:
+ *   plain HTML with one inline style, which works without scripts; its policy forbids everything else.
  */
-import { Api } from "@holdfast/wire/api"
+import { Api, Problem } from "@holdfast/wire/api"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApi, OpenApi } from "effect/http-api"
-import * as ProblemsPage from "./ProblemsPage.ts"
+import { createHash } from "node:crypto"
+import * as Prose from "../../base/text/Prose.ts"
 import * as HtmlPage from "../body/HtmlPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as StaticFile from "../body/StaticFile.ts"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Predicate } from "effect"
 
 /** The path of Scalar's script. */
 export const SCRIPT_PATH = `${Api.DOCS_PATH}/scalar.js`
 
 /** The path of the script with the settings and the document. */
 export const SETTINGS_PATH = `${Api.DOCS_PATH}/settings.js`
+
+/** The path of the page of problems. */
+export const PROBLEMS_PATH = `${Api.DOCS_PATH}/problems`
 
 /** The page. The first request for it loads the script. */
 export const page = async (): Promise<HttpServerResponse.HttpServerResponse> => {
@@ -57,14 +62,18 @@ export const cut = (html: string): string => {
 }
 
 /** The paths of these pages. */
-export const paths = [Api.DOCS_PATH, SCRIPT_PATH, SETTINGS_PATH, ProblemsPage.PATH] as const
+export const paths = [Api.DOCS_PATH, SCRIPT_PATH, SETTINGS_PATH, PROBLEMS_PATH] as const
 
 /** The routes. */
 export const layer = Layer.mergeAll(
   HttpRouter.add("GET", Api.DOCS_PATH, Effect.promise(page)),
   HttpRouter.add("GET", SCRIPT_PATH, Effect.flatMap(Effect.promise(script), StaticFile.serve)),
   HttpRouter.add("GET", SETTINGS_PATH, Effect.flatMap(Effect.promise(settings), StaticFile.serve)),
-  HttpRouter.add("GET", ProblemsPage.PATH, Effect.sync(ProblemsPage.response))
+  HttpRouter.add(
+    "GET",
+    PROBLEMS_PATH,
+    Effect.sync(() => problems())
+  )
 )
 
 // --- internal
@@ -81,7 +90,7 @@ const render = (settings: string, script: string): string =>
 <script defer src="${settings}"></script>
 <script defer src="${script}"></script>`,
     body: `<div id="api"></div>
-<noscript><p>This page needs JavaScript. Without it, read <a href="${Api.OPENAPI_PATH}">the document</a> and <a href="${ProblemsPage.PATH}">the problems</a>.</p></noscript>`
+<noscript><p>This page needs JavaScript. Without it, read <a href="${Api.OPENAPI_PATH}">the document</a> and <a href="${PROBLEMS_PATH}">the problems</a>.</p></noscript>`
   })
 
 const CONFIGURATION = {
@@ -104,7 +113,7 @@ const start = (): string => `"use strict";
 (() => {
   const lead = () => {
     const isProblem = location.hash.startsWith("#problem-")
-    if (isProblem) location.replace(${JSON.stringify(ProblemsPage.PATH)} + location.hash)
+    if (isProblem) location.replace(${JSON.stringify(PROBLEMS_PATH)} + location.hash)
     return isProblem
   }
   addEventListener("hashchange", lead)
@@ -142,3 +151,56 @@ const readScript = async (): Promise<StaticFile.StaticFile> => {
     await dispose()
   }
 }
+
+let madeProblems: HttpServerResponse.HttpServerResponse | undefined = undefined
+
+/** It is made at the first request. */
+const problems = (): HttpServerResponse.HttpServerResponse => (madeProblems ??= makeProblems())
+
+const makeProblems = (): HttpServerResponse.HttpServerResponse => {
+  const { schemas } = OpenApi.fromApi(Api.Api).components
+  const sections = Object.entries(Problem.problems).map(([name, { identifier }]) => {
+    const schema = schemas[identifier] ?? {}
+    const properties = Predicate.hasProperty(schema, "properties") ? schema.properties : {}
+    return `<section id="problem-${name}">
+<h2>${constantOf(properties, "status")} ${Prose.markup(constantOf(properties, "title"))}</h2>
+<p><code>${Api.DOCS_PATH}#problem-${name}</code></p>
+<p>${prose(Predicate.hasProperty(schema, "description") ? String(schema.description) : "")}</p>
+</section>`
+  })
+  const page = HtmlPage.of({
+    title: "Holdfast: problems",
+    head: `<style>${STYLE}</style>`,
+    body: `<main>
+<p><a href="${Api.DOCS_PATH}">The HTTP API</a></p>
+<h1>Problems</h1>
+<p>Every error is <code>application/problem+json</code> with <code>type</code>, <code>title</code>, <code>status</code> and mostly a <code>detail</code> that says what happened and what to do.</p>
+${sections.join("\n")}
+</main>`
+  })
+  const digest = createHash("sha256").update(STYLE).digest("base64")
+  return HttpServerResponse.setHeaders(
+    HttpServerResponse.html(page),
+    ResponseHeaders.page(`style-src 'sha256-${digest}'`)
+  )
+}
+
+const STYLE = `
+:root{color-scheme:light dark}
+body{margin:0;font:16px/1.55 system-ui,sans-serif}
+main{max-width:46rem;margin:auto;padding:1.5rem 1rem 50vh}
+h2{font-size:1.15rem;margin:2rem 0 .3rem}
+p{margin:.3rem 0}
+section:target{outline:3px solid;outline-offset:.6rem;border-radius:3px}
+code{font:.87em ui-monospace,monospace;overflow-wrap:anywhere}
+`
+
+/** The only value that a key of an object's schema can have. */
+const constantOf = (properties: unknown, key: string): string => {
+  const property = Predicate.hasProperty(properties, key) ? properties[key] : undefined
+  const values = Predicate.hasProperty(property, "enum") ? property.enum : undefined
+  return Array.isArray(values) ? String(values[0]) : ""
+}
+
+/** Text as HTML; text between backticks becomes code. */
+const prose = (text: string): string => Prose.markup(text).replace(/`([^`]+)`/g, "<code>$1</code>")
