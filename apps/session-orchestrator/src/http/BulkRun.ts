@@ -11,6 +11,7 @@ import { BulkCommands as Wire } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { createHash } from "node:crypto"
 import { Conversations, InvalidRequest } from "../engine/conversation/Conversations.ts"
+import type { Refusal } from "../engine/conversation/DomainProblems.ts"
 import { TurnLists } from "../insight/inspection/TurnLists.ts"
 import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
@@ -40,51 +41,32 @@ export const layer: Layer.Layer<BulkRun, never, Conversations | TurnLists | Stor
     const states = yield* StoredTurns
     const store = yield* Store
 
-    /** The outcome of a turn that is not retried; `undefined`: it can be. */
-    const unretried = Effect.fnUntraced(function* ({
-      conversationId,
-      turnId
-    }: Turn): Effect.fn.Return<Outcome | undefined, StorageError> {
+    const retry = Effect.fnUntraced(function* ({ conversationId, turnId }: Turn) {
       const retriedBy = retryIdOf(turnId)
       const last = Option.getOrUndefined(yield* store.lastTurn(conversationId))
-      if (last?.turnId === turnId) return undefined // The turn of a retry would be newer.
-      if (last?.turnId === retriedBy || Option.isSome(yield* store.turn(retriedBy))) return { outcome: "idle" }
-      const isQueued = Option.getOrUndefined(yield* store.turn(turnId))?.end?.queued === true
-      const message = isQueued ? NEVER_RAN : `Turn ${last?.turnId} came after it.`
-      return { outcome: "refused", message }
-    })
-
-    const retryAll = Effect.fnUntraced(function* (
-      turns: ReadonlyArray<Turn>
-    ): Effect.fn.Return<ReadonlyArray<Outcome>> {
-      const known = yield* Effect.forEach(
-        turns,
-        (turn) => Effect.catch(unretried(turn), (error) => Effect.succeed(refused(error))),
-        { concurrency: "unbounded" }
-      )
-      const retried = turns.filter((_, i) => known[i] === undefined)
-      const outcomes = yield* each(retried, ({ conversationId, turnId }) =>
-        conversations.retry(conversationId, { turnId: retryIdOf(turnId), isSubmitted: true })
-      )
-      const byTurn = new Map(retried.map((turn, i) => [turn, outcomes[i]]))
-      return turns.map((turn, i) => {
-        const outcome = known[i] ?? byTurn.get(turn) ?? NOTHING
-        return outcome.outcome === "refused" ? outcome : { ...outcome, retriedBy: retryIdOf(turn.turnId) }
-      })
+      // The turn of a retry would be newer.
+      if (last?.turnId !== turnId) {
+        if (last?.turnId === retriedBy || Option.isSome(yield* store.turn(retriedBy))) return { ...NOTHING, retriedBy }
+        const isQueued = Option.getOrUndefined(yield* store.turn(turnId))?.end?.queued === true
+        return refused({ message: isQueued ? NEVER_RAN : `Turn ${last?.turnId} came after it.` })
+      }
+      yield* conversations.retry(conversationId, { turnId: retriedBy, isSubmitted: true })
+      return { ...DONE, retriedBy }
     })
 
     const carryOut = (
       { command, dryRun }: Wire.RunBulk,
-      turns: ReadonlyArray<Turn>,
+      turn: Turn,
       origin: string
-    ): Effect.Effect<ReadonlyArray<Outcome>> => {
-      if (dryRun === true) return Effect.succeed(turns.map(() => ({ outcome: "listed" })))
-      if (command.type === "retry") return retryAll(turns)
-      return each(turns, ({ conversationId, turnId }) =>
+    ): Effect.Effect<Outcome, Refusal> => {
+      if (dryRun === true) return Effect.succeed({ outcome: "listed" })
+      if (command.type === "retry") return retry(turn)
+      const { conversationId, turnId } = turn
+      const isDone =
         command.type === "abort"
           ? conversations.abort(conversationId, turnId)
           : conversations.steer({ ...command, conversationId }, origin, turnId)
-      )
+      return Effect.map(isDone, (isDone) => (isDone ? DONE : NOTHING))
     }
 
     /** Turns with their outcomes: those of another status have nothing to do. */
@@ -93,17 +75,19 @@ export const layer: Layer.Layer<BulkRun, never, Conversations | TurnLists | Stor
       turns: ReadonlyArray<Turn & { readonly status?: Status }>,
       status: Status,
       origin: string
-    ): Effect.Effect<ReadonlyArray<Wire.BulkOutcome>> => {
-      const wanted = turns.filter((turn) => turn.status === undefined || turn.status === status)
-      return Effect.map(carryOut(request, wanted, origin), (outcomes) => {
-        const byId = new Map(wanted.map(({ turnId }, i) => [turnId, outcomes[i]]))
-        return turns.map(({ conversationId, turnId }) => ({
-          turnId,
-          conversationId,
-          ...(byId.get(turnId) ?? NOTHING)
-        }))
-      })
-    }
+    ): Effect.Effect<ReadonlyArray<Wire.BulkOutcome>> =>
+      Effect.forEach(
+        turns,
+        ({ conversationId, status: own = status, turnId }) =>
+          Effect.match(
+            own === status ? carryOut(request, { conversationId, turnId }, origin) : Effect.succeed(NOTHING),
+            {
+              onFailure: (error) => ({ turnId, conversationId, ...refused(error) }),
+              onSuccess: (outcome) => ({ turnId, conversationId, ...outcome })
+            }
+          ),
+        { concurrency: AT_ONCE }
+      )
 
     return {
       run: Effect.fn("BulkRun.run")(function* (request, origin) {
@@ -141,26 +125,12 @@ export const layer: Layer.Layer<BulkRun, never, Conversations | TurnLists | Stor
 type Outcome = Omit<Wire.BulkOutcome, "turnId" | "conversationId">
 type Status = TurnState.TurnState["status"]
 
-const NOTHING: Outcome = { outcome: "idle" }
+const NOTHING = { outcome: "idle" } as const
+const DONE = { outcome: "done" } as const
 
 const NEVER_RAN = "It was ended before it ran. Send its prompt again."
 
 const refused = ({ message }: { readonly message: string }): Outcome => ({ outcome: "refused", message })
-
-/** Carries out a command for each turn, some at a time; `false`: there was nothing to do. */
-const each = (
-  turns: ReadonlyArray<Turn>,
-  carryOut: (turn: Turn) => Effect.Effect<boolean | Ids.TurnId, { readonly message: string }>
-): Effect.Effect<ReadonlyArray<Outcome>> =>
-  Effect.forEach(
-    turns,
-    (turn) =>
-      Effect.match(carryOut(turn), {
-        onFailure: refused,
-        onSuccess: (done): Outcome => (done === false ? NOTHING : { outcome: "done" })
-      }),
-    { concurrency: AT_ONCE }
-  )
 
 interface Turn {
   readonly turnId: Ids.TurnId
