@@ -33,7 +33,6 @@ import * as Tools from "./engine/conversation/Tools.ts"
 import * as DryRuns from "./insight/dry-run/DryRuns.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ServiceDeliveries from "./ops/delivery/ServiceDeliveries.ts"
-import * as TurnWebhooks from "./ops/delivery/TurnWebhooks.ts"
 import * as Inspection from "./insight/inspection/Inspection.ts"
 import * as HealthReports from "./insight/inspection/endpoints/HealthReports.ts"
 import * as BulkRun from "./http/BulkRun.ts"
@@ -259,7 +258,6 @@ export const manyTurns = Layer.provideMerge(BulkRun.layer, Layer.mergeAll(TurnLi
 const lookups = Layer.mergeAll(
   PeriodReports.layer,
   DryRuns.layer,
-  TurnWebhooks.layer,
   Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
   RaisedLimits.layer.pipe(Layer.provide([defaults, manyTurns])),
@@ -268,10 +266,7 @@ const lookups = Layer.mergeAll(
 
 /** Delivers ends of turns and reports while the service runs. */
 const deliveries = ServiceDeliveries.layer.pipe(
-  Layer.provide([
-    Layer.mergeAll(PeriodReports.layer, StoredTurns.layer).pipe(Layer.provideMerge(Secrets.layer)),
-    Timer.layer
-  ]),
+  Layer.provide(Layer.provideMerge(Layer.mergeAll(PeriodReports.layer, StoredTurns.layer), Secrets.layer)),
   Layer.provide([Telemetry.http, NodeServices.layer])
 )
 
@@ -281,7 +276,7 @@ export const service = Layer.unwrap(
     Layer.mergeAll(started, retention, deliveries, Telemetry.incidents).pipe(
       Layer.provideMerge(HttpServer.served(server)),
       Layer.provide([lookups, reports, gateway]),
-      Layer.provide(Drain.layer),
+      Layer.provide([Drain.layer, Timer.layer]),
       Layer.provideMerge(held),
       Layer.provideMerge(HttpServer.bound(server))
     )

@@ -36,17 +36,19 @@ const { Duration, Effect, Layer }: typeof EffectModule = await import(pathToFile
 
 type Service = typeof Conversations.Service
 
+const server = {
+  host: "127.0.0.1",
+  port: 0,
+  hostnames: [],
+  allowedOrigins: [],
+  token: undefined,
+  maxFileBytes: 10_485_760,
+  maxBodyBytes: 33_554_432
+}
+
 const config = Layer.succeed(Config, {
   file: undefined,
-  server: {
-    host: "127.0.0.1",
-    port: 0,
-    hostnames: [],
-    allowedOrigins: [],
-    token: undefined,
-    maxFileBytes: 10_485_760,
-    maxBodyBytes: 33_554_432
-  },
+  server,
   log: { level: "info" },
   database: { path: database, url: undefined, retention: Duration.days(30), deleteConversations: [] },
   providers: new Map([["bench", { type: "simulated" as const, name: "bench" }]]),
@@ -93,8 +95,5 @@ if (act === "park" && !existsSync(database)) throw new Error(`There are no conve
 await Effect.gen(function* () {
   const conversations = yield* Conversations
   yield* Effect.promise(() => (act === "park" ? park : create)(conversations))
-}).pipe(
-  Effect.provide(Composition.held.pipe(Layer.provide(bound({ port: 0 })), Layer.provide(config))),
-  Effect.runPromise
-)
+}).pipe(Effect.provide(Composition.held.pipe(Layer.provide(bound(server)), Layer.provide(config))), Effect.runPromise)
 console.log("DONE ")

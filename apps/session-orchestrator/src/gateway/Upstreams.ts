@@ -9,7 +9,6 @@ import type { RawHeaders } from "@holdfast/providers/raw"
 import { Redacted } from "effect"
 import type { ProviderConfig, Values } from "../config/Config.ts"
 import * as Headers from "./Headers.ts"
-import { createHash, timingSafeEqual } from "node:crypto"
 import * as Credentials from "../config/redaction/Credentials.ts"
 
 /** A provider with a base URL. */
@@ -77,8 +76,7 @@ type KeyHeader = "authorization" | "x-api-key" | "x-goog-api-key" | "api-key"
 
 /** Makes the decision about credentials for a service. */
 export const deciding = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => CredentialOwner) => {
-  const expected = digest(token === undefined ? "holdfast" : Redacted.value(token))
-  const isExpected = (value: string): boolean => timingSafeEqual(digest(value), expected)
+  const isExpected = Credentials.matching(token === undefined ? "holdfast" : Redacted.value(token))
   return (headers) => {
     const credentials = KEY_HEADERS.flatMap((name) => {
       const [value] = Headers.valuesOf(headers, name)
@@ -108,6 +106,3 @@ export const KEY_HEADERS: ReadonlyArray<KeyHeader> = ["authorization", "x-api-ke
 /** Whether a client has a credential of its own, of any provider. A cookie alone is none: clients keep what they were given before. */
 const hasOwn = (headers: RawHeaders): boolean =>
   headers.some((name, i) => i % 2 === 0 && Credentials.isHeader(name) && !/^(?:x-holdfast-token|cookie)$/iu.test(name))
-
-/** Digests have one length, as a comparison in constant time requires. */
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest()

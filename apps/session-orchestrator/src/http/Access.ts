@@ -15,28 +15,22 @@ import { Problem } from "@holdfast/wire/api"
 import { SocketMessages } from "@holdfast/wire/rpc"
 import { Redacted } from "effect"
 import type { Headers } from "effect/http"
-import { createHash, timingSafeEqual } from "node:crypto"
+import type { Values } from "../config/Config.ts"
+import * as Credentials from "../config/redaction/Credentials.ts"
 import * as Address from "../gateway/Address.ts"
 import * as Passage from "../gateway/Passage.ts"
 import * as Loopback from "../base/system/Loopback.ts"
 import * as PageSession from "./page/PageSession.ts"
 
 /** The conditions of access. */
-export interface Policy {
-  /** The address that the service is bound to. */
-  readonly host: string
-  /** Further names that clients reach the service by, such as the name of a proxy; without ports. */
-  readonly hostnames?: ReadonlyArray<string> | undefined
+export interface Policy extends Pick<Values["server"], "host" | "hostnames" | "token" | "maxBodyBytes"> {
   /** The pages of other origins that may call. */
-  readonly cors?: Pick<Cors, "allows"> | undefined
-  readonly token?: Redacted.Redacted | undefined
+  readonly cors: Pick<Cors, "allows">
   /**
    * Paths that may be read without the token: a browser sends none by itself, and a person enters it on those pages. An entry that ends with
    * `/*` stands for the names in that folder.
    */
-  readonly openPaths?: ReadonlyArray<string> | undefined
-  /** The largest accepted body of a call that takes a prompt, in bytes. */
-  readonly maxBodyBytes: number
+  readonly openPaths: ReadonlyArray<string>
 }
 
 /** The parts of a request that the decision needs. */
@@ -52,13 +46,13 @@ type Refusal = Problem.Forbidden | Problem.Unauthorized | Problem.UnsupportedMed
 
 /** Makes the check for a policy. `undefined` means that the request may pass. `now` is in epoch milliseconds. */
 export const make = (policy: Policy): ((head: Head, now: number) => Refusal | undefined) => {
-  const names = new Set([policy.host, ...(policy.hostnames ?? [])].map((name) => name.toLowerCase()))
-  const openPaths = [OPEN_PATH, ...(policy.openPaths ?? [])]
+  const names = new Set([policy.host, ...policy.hostnames].map((name) => name.toLowerCase()))
+  const openPaths = [OPEN_PATH, ...policy.openPaths]
   const open = new Set(openPaths)
   const openFolders = new Set(openPaths.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1)))
   const isOpen = (path: string): boolean => open.has(path) || openFolders.has(path.replace(/[^/]+$/, ""))
   const { token } = policy
-  const expected = token && digest(Redacted.value(token))
+  const isToken = token && Credentials.matching(Redacted.value(token))
 
   // If DNS was rebound so that a page's name resolves to this machine, `Host` is a name that the service does not have. An address
   // passes: no DNS server can rebind it.
@@ -78,7 +72,7 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
     const origin = headers["origin"]
     const isForeign =
       origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== authority.toLowerCase()
-    if (isForeign && policy.cors?.allows(origin) !== true) {
+    if (isForeign && !policy.cors.allows(origin)) {
       return new Problem.Forbidden({
         detail: `Pages of ${quoted(origin)} may not call this service. If they are yours, add it to server.allowedOrigins.`
       })
@@ -86,17 +80,17 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
     if (isForeign && isPreflight(head)) return undefined // answered by `Cors`, it reaches no call
     if (Address.isOurs(head.url)) return isPart(headers, isForeign) ? partOfPage : undefined
 
-    const isReadable = READ_METHODS.has(head.method) && isOpen(pathOf(head.url))
+    const isReadable = READ_METHODS.has(head.method) && isOpen(Address.pathOf(head.url))
     // A page cannot set a header on a WebSocket, so there the token may be a subprotocol; it is never read from an address.
     const offered = isSocket(head) ? headers["sec-websocket-protocol"] : undefined
     const credential = tokenOf(headers["authorization"])
     // The page at `/` exchanges the token for a session, which begins no other session.
-    const beginsSession = head.method === "POST" && pathOf(head.url) === PageSession.PATH
+    const beginsSession = head.method === "POST" && Address.pathOf(head.url) === PageSession.PATH
     const isKnown =
       token === undefined ||
-      expected === undefined ||
-      equals(credential, expected) ||
-      equals(offeredToken(offered), expected) ||
+      isToken === undefined ||
+      isToken(credential) ||
+      isToken(offeredToken(offered)) ||
       (!beginsSession && PageSession.isValid(token, credential, now))
     if (!isReadable && !isKnown) {
       return new Problem.Unauthorized({
@@ -122,14 +116,15 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
 }
 
 /** Whether a request asks for the health of the service. */
-export const isHealth = (url: string): boolean => pathOf(url) === OPEN_PATH || pathOf(url) === "/v1/health"
+export const isHealth = (url: string): boolean =>
+  Address.pathOf(url) === OPEN_PATH || Address.pathOf(url) === "/v1/health"
 
 /** The largest accepted body of a call without a prompt, in bytes. */
 export const MOST_BYTES = 1024 * 1024
 
 /** The largest accepted body of a call: prompts may have files. */
 export const bodyLimit = (url: string, maxBodyBytes: number): number =>
-  TAKES_PROMPT.test(pathOf(url)) ? maxBodyBytes : Math.min(maxBodyBytes, MOST_BYTES)
+  TAKES_PROMPT.test(Address.pathOf(url)) ? maxBodyBytes : Math.min(maxBodyBytes, MOST_BYTES)
 
 /** The problem of a body that is larger than the limit. */
 export const tooLarge = (limitBytes: number): Problem.BodyTooLarge =>
@@ -142,44 +137,37 @@ export const tooLarge = (limitBytes: number): Problem.BodyTooLarge =>
 
 /** Whether a request is for the WebSocket. */
 export const isSocket = ({ method, url }: Pick<Head, "method" | "url">): boolean =>
-  method === "GET" && SOCKET_PATH.test(pathOf(url))
+  method === "GET" && SOCKET_PATH.test(Address.pathOf(url))
 
 /**
  * Lets pages of configured origins call the service (CORS, as the Fetch standard defines it). Only an origin that is listed, character by character,
  * gets the headers that let a page read a response: there is no wildcard. No response allows credentials, and there is no cookie: a page sends
  * the token itself.
  */
-export interface Cors {
-  readonly allows: (origin: string) => boolean
-  /** The headers of every response to this request. */
-  readonly headersOf: (head: Pick<Head, "method" | "headers">) => Readonly<Record<string, string>>
-  /** The headers of the answer to a preflight of an allowed origin; `undefined`: it is none. */
-  readonly preflight: (
-    head: Pick<Head, "method" | "headers">,
-    methods: ReadonlyArray<string>
-  ) => Readonly<Record<string, string>> | undefined
-}
+export type Cors = ReturnType<typeof corsOf>
 
 /** Makes the rules. */
-export const corsOf = (origins: ReadonlyArray<string> = []): Cors => {
+export const corsOf = (origins: ReadonlyArray<string>) => {
   const allowed = new Set(origins)
-  const originOf = ({ headers }: Pick<Head, "method" | "headers">): string | undefined => {
-    const { origin } = headers
-    return origin !== undefined && allowed.has(origin) ? origin : undefined
-  }
+  const allowedIn = ({ origin }: Headers.Headers) => (origin !== undefined && allowed.has(origin) ? origin : undefined)
   return {
-    allows: (origin) => allowed.has(origin),
-    headersOf: (head) => {
-      const origin = originOf(head)
+    allows: (origin: string): boolean => allowed.has(origin),
+    /** The headers of every response to this request. */
+    headersOf: ({ headers }: Pick<Head, "headers">): Readonly<Record<string, string>> => {
+      const origin = allowedIn(headers)
       // A cache must not give one origin's response to another.
       const vary = allowed.size === 0 ? {} : { vary: "Origin" }
       return origin === undefined ? vary : { ...vary, "access-control-allow-origin": origin, ...EXPOSED }
     },
-    preflight: (head, methods) => {
-      if (!isPreflight(head) || originOf(head) === undefined) return undefined
+    /** The headers of the answer to a preflight of an allowed origin; `undefined`: it is none. */
+    preflight: (
+      head: Head,
+      methodsOf: (url: string) => ReadonlyArray<string>
+    ): Readonly<Record<string, string>> | undefined => {
+      if (!isPreflight(head) || allowedIn(head.headers) === undefined) return undefined
       const wanted = head.headers["access-control-request-headers"]
       return {
-        "access-control-allow-methods": methods.join(", "),
+        "access-control-allow-methods": methodsOf(head.url).join(", "),
         "access-control-max-age": String(MAX_AGE_SECONDS),
         ...(wanted !== undefined && HEADER_NAMES.test(wanted) ? { "access-control-allow-headers": wanted } : {})
       }
@@ -228,17 +216,8 @@ const TAKES_PROMPT = /^\/v1\/(?:turns|chat|conversations\/[^/]+\/turns)\/?$/
 /** The media type of JSON, with any parameters. */
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
 
-const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
-
-/** Digests have one length, as a comparison in constant time requires. */
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
-
 const tokenOf = (authorization: string | undefined): string | undefined =>
   authorization === undefined ? undefined : /^Bearer +(.+)$/i.exec(authorization)?.[1]
-
-/** Takes the same time wherever two tokens differ. */
-const equals = (received: string | undefined, expected: Buffer): boolean =>
-  received !== undefined && timingSafeEqual(digest(received), expected)
 
 /** The token that one of the subprotocols has. */
 const offeredToken = (protocols: string | undefined): string | undefined => {

@@ -3,6 +3,7 @@ import { Api } from "@holdfast/wire/api"
 import { Option } from "effect"
 import { FindMyWay, HttpMethod } from "effect/http"
 import { HttpApi } from "effect/http-api"
+import * as Address from "../gateway/Address.ts"
 import * as PercentText from "../base/text/PercentText.ts"
 import * as DocsPage from "./docs/DocsPage.ts"
 import * as PageRoutes from "./page/PageRoutes.ts"
@@ -21,16 +22,12 @@ HttpApi.reflect(Api.Api, {
 
 /** The first segment of a path with invalid percent-encoding: the router finds no call for such a path. */
 export const undecodable = (url: string): string | undefined =>
-  pathOf(url)
+  Address.pathOf(url)
     .split("/")
     .find((segment) => Option.isNone(PercentText.decode(segment)))
 
 /** The methods of a path, as an `Allow` header lists them; empty for an unknown path. */
 export const methodsOf = (url: string): ReadonlyArray<string> => {
-  const methods = Array.from(HttpMethod.all).filter((method) => routes.find(method, pathOf(url)) !== undefined)
+  const methods = Array.from(HttpMethod.all).filter((method) => routes.find(method, Address.pathOf(url)) !== undefined)
   return (methods.includes("GET") ? [...methods, "HEAD"] : methods).toSorted()
 }
-
-// --- internal
-
-const pathOf = (url: string): string => url.split("?", 1)[0] ?? url

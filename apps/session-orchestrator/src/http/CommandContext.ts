@@ -1,32 +1,35 @@
 /** What the handlers of commands share: limits before a turn, the origin of a command, and the end of the service before its effect is on disk. */
+import { Timer } from "@holdfast/journal"
 import { Problem } from "@holdfast/wire/api"
-import { Context, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { ShuttingDown } from "../engine/conversation/Conversations.ts"
+import { Config } from "../config/Config.ts"
+import { InvalidRequest, ShuttingDown } from "../engine/conversation/Conversations.ts"
 import { Drain } from "../base/system/Drain.ts"
 import { FilePart, type Prompt } from "@holdfast/wire"
-import { DEFAULTS } from "../config/reading/Settings.ts"
+import * as Posting from "../ops/delivery/Posting.ts"
 
 /** The gates of a group of handlers. */
-export interface StartGates {
-  readonly drain: Drain["Service"]
-  /** Fails what would begin a turn while the service goes down. */
-  readonly unlessGoingDown: Effect.Effect<void, ShuttingDown>
-  /** Fails a command whose answer would come after the end of the service. */
-  readonly unlessDown: <A, E, R>(call: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Problem.ShuttingDown, R>
-  /** Fails if a file of the prompt is above the limit. */
-  readonly checkFiles: (prompt: Prompt.Prompt) => Effect.Effect<void, Problem.FileTooLarge>
-}
-
-/** The gates of this service. */
-export const gates: Effect.Effect<StartGates, never, Drain> = Effect.gen(function* () {
+export const gates = Effect.gen(function* () {
   const drain = yield* Drain
-  const mostFileBytes = yield* FileLimit
+  const { server, webhooks } = yield* Config
   return {
     drain,
-    unlessGoingDown: Effect.flatMap(drain.hasBegun, (hasBegun) => (hasBegun ? new ShuttingDown() : Effect.void)),
-    unlessDown: (call) => Effect.raceFirst(call, Effect.andThen(drain.ended, Effect.fail(goingDown))),
-    checkFiles: (prompt) => checkFiles(prompt, mostFileBytes)
+    at: (yield* Timer.Timer).at,
+    /** Fails what would begin a turn while the service goes down. */
+    unlessGoingDown: Effect.flatMap(drain.hasBegun, (hasBegun): Effect.Effect<void, ShuttingDown> =>
+      hasBegun ? new ShuttingDown() : Effect.void
+    ),
+    /** Fails a command whose answer would come after the end of the service. */
+    unlessDown: <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E | Problem.ShuttingDown, R> =>
+      Effect.raceFirst(call, Effect.andThen(drain.ended, Effect.fail(goingDown))),
+    /** Fails if a turn's end cannot go to the address that a client names for it (rule X15). */
+    checkWebhook: (address: string | undefined): Effect.Effect<void, InvalidRequest> => {
+      const refusal = address === undefined ? undefined : webhookRefusal(address, webhooks !== undefined)
+      return refusal === undefined ? Effect.void : Effect.fail(new InvalidRequest({ message: `webhook: ${refusal}.` }))
+    },
+    /** Fails if a file of the prompt is above the limit. */
+    checkFiles: (prompt: Prompt.Prompt) => checkFiles(prompt, server.maxFileBytes)
   }
 })
 
@@ -37,12 +40,17 @@ export const originOf = (request: HttpServerRequest.HttpServerRequest): string =
 export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.getOrElse(request.remoteAddress, () => "an unknown address")
 
-/** The most bytes of a file in a prompt. */
-export const FileLimit = Context.Reference<number>("@holdfast/session-orchestrator/http/FileLimit", {
-  defaultValue: () => DEFAULTS.server.maxFileBytes
-})
-
 // --- internal
+
+/** Characters of an address. */
+const LONGEST = 2_000
+
+/** Without a secret there is no receiver: a message that is not signed could be anyone's. */
+const webhookRefusal = (address: string, hasSecret: boolean): string | undefined => {
+  if (!hasSecret) return "this service has no webhooks.secret to sign messages with"
+  if (address.length > LONGEST) return `found ${address.length} characters; expected ${LONGEST} at most`
+  return Posting.refusalOf(address)
+}
 
 /** A command is not on disk at the end of the service. */
 const goingDown = new Problem.ShuttingDown({

@@ -8,7 +8,6 @@ import { Conversations } from "../engine/conversation/Conversations.ts"
 import { TurnLists } from "../insight/inspection/TurnLists.ts"
 import * as CommandContext from "./CommandContext.ts"
 import { orProblem } from "../engine/conversation/DomainProblems.ts"
-import { TurnWebhooks } from "../ops/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../insight/inspection/period/PeriodReports.ts"
 import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
 import { BulkRun } from "./BulkRun.ts"
@@ -82,12 +81,12 @@ export const work = HttpApiBuilder.group(
     const states = yield* StoredTurns
     const lists = yield* TurnLists
     const reports = yield* PeriodReports
-    const webhooks = yield* TurnWebhooks
     const submissions = yield* Submissions
     const removal = yield* Removal
     const bulk = yield* BulkRun
     const { raise } = yield* RaisedLimits
-    const { checkFiles, drain, unlessDown, unlessGoingDown } = yield* CommandContext.gates
+    const gates = yield* CommandContext.gates
+    const { checkFiles, checkWebhook, unlessDown, unlessGoingDown } = gates
 
     return handlers.handleAll({
       listTurns: ({ query: { cursor, limit, ...filter } }) => orProblem(lists.turns(filter, { cursor, limit })),
@@ -97,7 +96,7 @@ export const work = HttpApiBuilder.group(
         orProblem(conversation === undefined ? reports.report(since) : reports.ofConversation(conversation, since)),
       submit: ({ payload }) =>
         Effect.andThen(
-          Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),
+          Effect.andThen(unlessGoingDown, checkWebhook(payload.webhook)),
           submissions.submit({ ...payload, labels: Labels.among(payload) })
         ).pipe(
           // It opens its conversation itself.
@@ -111,7 +110,7 @@ export const work = HttpApiBuilder.group(
           const types = [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] as const
           const format = EventStreams.ofTurn(query.deltas, Negotiation.choose(request.headers["accept"], types))
           const items = conversations.watchTurn(params.turnId, within)
-          return LiveResponse.send(request, drain, { ...format, items, endless: false })
+          return LiveResponse.send(request, gates, { ...format, items, endless: false })
         }),
       runBulk: ({ payload, request }) =>
         orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, CommandContext.originOf(request)))),

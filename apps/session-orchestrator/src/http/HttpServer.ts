@@ -12,7 +12,7 @@ import { DefaultAddress, JsonShape, LongJson } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Api, Problem } from "@holdfast/wire/api"
-import { Clock, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema, Stream } from "effect"
+import { Clock, Duration, Effect, Layer, Option, Predicate, Schema, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server } from "node:http"
@@ -23,11 +23,10 @@ import * as Condition from "../base/system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as UiHandlers from "./ui/UiHandlers.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
-import { DEFAULTS } from "../config/reading/Settings.ts"
+import type { Values } from "../config/Config.ts"
 import * as DocsPage from "./docs/DocsPage.ts"
 import * as Descriptors from "../base/system/Descriptors.ts"
 import * as Drain from "../base/system/Drain.ts"
-import { FileLimit } from "./CommandContext.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
 import * as Passage from "../gateway/Passage.ts"
@@ -53,20 +52,10 @@ export const SHUTDOWN_GRACE = Duration.seconds(5)
 /** `Retry-After` of a shutdown, in seconds (RFC 9110, section 10.2.3): a restart takes about that long. */
 const RETRY_AFTER_SECONDS = 5
 
-/** How to bind the server, and its limits. */
-export interface Options {
-  readonly host?: string | undefined
-  /** 0 takes any free port. */
-  readonly port?: number | undefined
-  readonly token?: Redacted.Redacted | undefined
-  /** Further names that clients reach the service by, without ports. */
-  readonly hostnames?: ReadonlyArray<string> | undefined
-  /** The origins of pages that may call, besides the service's own. */
-  readonly allowedOrigins?: ReadonlyArray<string> | undefined
-  /** The largest body of a call that takes a prompt; other calls take `Access.MOST_BYTES` at most. */
-  readonly maxBodyBytes?: number | undefined
-  /** The largest file of a prompt, in bytes. */
-  readonly maxFileBytes?: number | undefined
+type ServerSettings = Values["server"]
+
+/** How to bind the server, and its limits: the section `server` of the configuration. Calls without a prompt take `Access.MOST_BYTES` at most. */
+export interface Options extends ServerSettings {
   /** How long a request's head may take to arrive, in milliseconds. */
   readonly headTimeoutMs?: number | undefined
   /** How long a whole request may take to arrive, its answer not counted, in milliseconds. */
@@ -79,40 +68,39 @@ export interface Options {
 export class BindError extends Schema.TaggedError<BindError>()("BindError", { message: Schema.String }) {}
 
 /**
- * Serves the API.
+ * The socket alone. It is built before the layers that `served` needs. So a service whose port is in use never opens the database
+ * of the service that has the port, and never runs its turns a second time (HttpServer.H4).
  *
  * **Details**
  *
- * Fails with `BindError` if the server may not or cannot listen there. Closing the layer begins the `Drain` if it has not begun.
+ * Fails with `BindError` if the server may not or cannot listen there.
  */
-export const layer = (options: Options = {}) => served(options).pipe(Layer.provideMerge(bound(options)))
-
-/**
- * The socket alone. It is built before the layers that `served` needs. So a service whose port is in use never opens the database
- * of the service that has the port, and never runs its turns a second time (HttpServer.H4).
- */
-export const bound = (options: Options = {}) =>
-  bind(options.host ?? DefaultAddress.HOST, options.port ?? DefaultAddress.PORT, options)
-
-/** The API's calls, on a bound socket. */
-export const served = (options: Options = {}) => {
-  const calls = HttpRouter.serve(
-    Layer.provideMerge(routesOf(options), guard(options.host ?? DefaultAddress.HOST, options)),
-    {
-      disableLogger: true,
-      disableListenLog: true
-    }
+export const bound = (options: Options) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { host, maxBodyBytes, port, token } = options
+      if (token === undefined && !Loopback.isLoopback(host)) return yield* refusal(host, port)
+      const socket = listening(host, port)
+      if (typeof socket === "string") return yield* new BindError({ message: socket })
+      const server = NodeHttpServer.layer(() => makeServer(options), {
+        ...socket,
+        gracefulShutdownTimeout: SHUTDOWN_GRACE,
+        websocket: SocketServer.options(maxBodyBytes)
+      }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(explain(error.cause, host, port)))))
+      return Layer.provideMerge(Layer.effectDiscard(own(options)), server)
+    })
   )
+
+/** The API's calls, on a bound socket. Closing the layer begins the `Drain` if it has not begun. */
+export const served = (options: Options) => {
+  const calls = HttpRouter.serve(Layer.provideMerge(Layer.merge(routes, PageRoutes.layer(options)), guard(options)), {
+    disableLogger: true,
+    disableListenLog: true
+  })
   return drainOnClose.pipe(Layer.provideMerge(calls), Layer.provideMerge([Drain.layer, Condition.layer]))
 }
 
 // --- internal
-
-const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes, ...options }: Options) =>
-  Layer.merge(
-    Layer.provide(routes, Layer.succeed(FileLimit, maxFileBytes)),
-    PageRoutes.layer({ ...options, maxFileBytes })
-  )
 
 const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsPage.layer).pipe(
   Layer.provide([
@@ -128,55 +116,52 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
 )
 
 /** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */
-const guard = (host: string, options: Options) => {
-  const { maxBodyBytes = DEFAULTS.server.maxBodyBytes } = options
-  const cors = Access.corsOf(options.allowedOrigins)
-  const refusalOf = Access.make({
-    host,
-    cors,
-    hostnames: options.hostnames,
-    token: options.token,
-    maxBodyBytes,
-    openPaths: [...DocsPage.paths, ...PageRoutes.openPaths]
-  })
-  const middleware = ([gateway, bodies, countedRequest]: readonly [
-    Option.Option<Gateway["Service"]>,
-    BodyBudget.BodyBudget,
-    ServiceMetrics.CountRequest
-  ]) =>
-    HttpRouter.middleware(
-      (call) =>
-        Effect.flatMap(Effect.all([HttpServerRequest.HttpServerRequest, Clock.currentTimeMillis]), ([request, now]) => {
-          const refusal = refusalOf(request, now) ?? crowded(request.url)
-          const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
-          shareWith(cors, request)
-          const isPreflight = refusal === undefined && Access.isPreflight(request)
-          const preflight = isPreflight ? cors.preflight(request, methodsOf(request.url)) : undefined
-          if (preflight !== undefined)
-            return Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
-          const answer =
-            refusal === undefined
-              ? callOf({ bodies, limitBytes }, gateway, request, call).pipe(
-                  Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request))
+const guard = (options: Options) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const gateway = Option.getOrUndefined(yield* Effect.serviceOption(Gateway))
+      const bodies = yield* BodyBudget.Bodies
+      const countedRequest = yield* ServiceMetrics.requestCount
+      const cors = Access.corsOf(options.allowedOrigins)
+      const refusalOf = Access.make({ ...options, cors, openPaths: [...DocsPage.paths, ...PageRoutes.openPaths] })
+      const answered = <E, R>(request: HttpServerRequest.HttpServerRequest, call: Call<E, R>) => {
+        // A client that disconnects ends its call, as it does a route's.
+        if (gateway !== undefined && Address.isOurs(request.url)) return Effect.interruptible(gateway.answer(request))
+        if (!Passage.hasBody(request)) return call
+        return bounded(bodies, Access.bodyLimit(request.url, options.maxBodyBytes), request, call)
+      }
+      return HttpRouter.middleware(
+        (call) =>
+          Effect.flatMap(
+            Effect.all([HttpServerRequest.HttpServerRequest, Clock.currentTimeMillis]),
+            ([request, now]) => {
+              const refusal = refusalOf(request, now) ?? crowded(request.url)
+              shareWith(cors, request)
+              const preflight = refusal === undefined ? cors.preflight(request, methodsOf) : undefined
+              if (preflight !== undefined)
+                return Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
+              const answer =
+                refusal === undefined
+                  ? Effect.catchCause(answered(request, call), (cause) => ProblemResponse.fromCause(cause, request))
+                  : ProblemResponse.toResponse(refusal, request)
+              return countedRequest(
+                request.method,
+                Effect.map(answer, (response) =>
+                  HttpServerResponse.setHeaders(response, {
+                    ...ResponseHeaders.all,
+                    ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
+                    ...response.headers
+                  })
                 )
-              : ProblemResponse.toResponse(refusal, request)
-          return countedRequest(
-            request.method,
-            Effect.map(answer, (response) =>
-              HttpServerResponse.setHeaders(response, {
-                ...ResponseHeaders.all,
-                ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
-                ...response.headers
-              })
-            )
-          )
-        }),
-      { global: true }
-    )
-  return Layer.unwrap(
-    Effect.map(Effect.all([Effect.serviceOption(Gateway), BodyBudget.Bodies, ServiceMetrics.requestCount]), middleware)
+              )
+            }
+          ),
+        { global: true }
+      )
+    })
   )
-}
+
+type Call<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
 /** Made once: clients that are refused come in crowds, and a new error has a trace. */
 const NO_ROOM = new Problem.Busy({ detail: BodyBudget.NO_ROOM })
@@ -203,31 +188,13 @@ const methodsOf = (url: string): ReadonlyArray<string> => {
   return methods.length === 0 ? ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] : methods
 }
 
-interface Limits {
-  readonly bodies: BodyBudget.BodyBudget
-  /** The most bytes of this request's body. */
-  readonly limitBytes: number
-}
-
-/** A path below a provider's base URL is the gateway's (rule X13). A client that disconnects ends its call, as it does a route's. */
-const callOf = <E, R>(
-  limits: Limits,
-  gateway: Option.Option<Gateway["Service"]>,
-  request: HttpServerRequest.HttpServerRequest,
-  call: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-): Effect.Effect<HttpServerResponse.HttpServerResponse, E | HttpServerError.HttpServerError, R> =>
-  Option.isSome(gateway) && Address.isOurs(request.url)
-    ? Effect.interruptible(gateway.value.answer(request))
-    : Passage.hasBody(request)
-      ? bounded(limits, request, call)
-      : call
-
 /** Refuses a body that has no room, and one of more bytes, values or levels than any call takes at the byte that is too many. */
 const bounded = <E, R>(
-  { bodies, limitBytes }: Limits,
+  bodies: BodyBudget.BodyBudget,
+  limitBytes: number,
   request: HttpServerRequest.HttpServerRequest,
-  call: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-): Effect.Effect<HttpServerResponse.HttpServerResponse, E | HttpServerError.HttpServerError, R> =>
+  call: Call<E, R>
+): Call<E | HttpServerError.HttpServerError, R> =>
   Effect.suspend(() => {
     const share = bodies.open()
     if (!share.take(BodyBudget.TEXT * Number(request.headers["content-length"] ?? limitBytes)))
@@ -291,23 +258,6 @@ const untilQuiet = ({ settle }: Condition.Condition["Service"]) =>
 /** Between two checks; a shutdown takes seconds, so a person does not notice it. */
 const QUIET_INTERVAL = Duration.millis(50)
 
-const bind = (host: string, port: number, options: Options) =>
-  Layer.unwrap(
-    Effect.gen(function* () {
-      if (options.token === undefined && !Loopback.isLoopback(host)) {
-        return yield* refusal(host, port)
-      }
-      const socket = listening(host, port)
-      if (typeof socket === "string") return yield* new BindError({ message: socket })
-      const server = NodeHttpServer.layer(() => makeServer(options), {
-        ...socket,
-        gracefulShutdownTimeout: SHUTDOWN_GRACE,
-        websocket: SocketServer.options(options.maxBodyBytes ?? DEFAULTS.server.maxBodyBytes)
-      }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(explain(error.cause, host, port)))))
-      return Layer.provideMerge(Layer.effectDiscard(own(options)), server)
-    })
-  )
-
 /** A socket that was handed over has an address of its own. */
 const own = Effect.fnUntraced(function* ({ token }: Options) {
   const { address } = yield* HttpServer.HttpServer
@@ -330,13 +280,14 @@ const REQUEST_TIMEOUT_MS = 60_000
 /** Longer than proxies commonly keep an idle connection (60 s), so that they never write to a connection that has just closed. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
-const makeServer = (options: Options): Server => {
-  const headersTimeout = options.headTimeoutMs ?? HEAD_TIMEOUT_MS
-  const requestTimeout = Math.max(headersTimeout, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
+const makeServer = ({
+  headTimeoutMs: headersTimeout = HEAD_TIMEOUT_MS,
+  requestTimeoutMs = REQUEST_TIMEOUT_MS
+}: Options): Server => {
   const server = createServer({
     // Neither limit includes the answer.
     headersTimeout,
-    requestTimeout,
+    requestTimeout: Math.max(headersTimeout, requestTimeoutMs),
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(headersTimeout / 2)),
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // TCP detects a client whose machine is gone.
@@ -378,13 +329,9 @@ const DESCRIPTOR = 3
  * How to listen: on the socket that another process keeps open for the service, as systemd does (`sd_listen_fds`), where connections wait while the service
  * restarts; or else on the host and the port. A text: why it cannot.
  */
-const listening = (
-  host: string,
-  port: number,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-  pid = process.pid
-): (ListenOptions & { readonly fd?: number }) | string => {
-  const sockets = environment["LISTEN_PID"] === String(pid) ? environment["LISTEN_FDS"] : undefined
+const listening = (host: string, port: number): (ListenOptions & { readonly fd?: number }) | string => {
+  const { LISTEN_FDS: given, LISTEN_PID: receiver } = process.env
+  const sockets = receiver === String(process.pid) ? given : undefined
   if (sockets === undefined || sockets === "0") return { host, port }
   if (sockets === "1") return { fd: DESCRIPTOR }
   return `Cannot listen: LISTEN_FDS is ${JSON.stringify(sockets)}, and Holdfast takes one socket. Give holdfast.socket one ListenStream.`

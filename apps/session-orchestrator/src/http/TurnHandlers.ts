@@ -10,13 +10,11 @@ import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { TurnWebhooks } from "../ops/delivery/TurnWebhooks.ts"
 import { Conversations, type TurnResult } from "../engine/conversation/Conversations.ts"
 import * as ExplanationText from "../insight/inspection/ExplanationText.ts"
 import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
 import * as CommandContext from "./CommandContext.ts"
 import { orProblem } from "../engine/conversation/DomainProblems.ts"
-import type { Drain } from "../base/system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
@@ -34,9 +32,9 @@ export const layer = HttpApiBuilder.group(
   "turns",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
-    const webhooks = yield* TurnWebhooks
     const states = yield* StoredTurns
-    const { checkFiles, drain, unlessGoingDown } = yield* CommandContext.gates
+    const gates = yield* CommandContext.gates
+    const { checkFiles, checkWebhook, unlessGoingDown } = gates
 
     /** Answers the request of an accepted turn, in the format that the client asked for. */
     const answer = (
@@ -48,9 +46,9 @@ export const layer = HttpApiBuilder.group(
       if (isSubmitted(request)) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       const types = [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] as const
       const type = Negotiation.choose(request.headers["accept"], types)
-      if (type === JSON_TYPE) return answerSealed(request, conversations.result(turnId, within), drain)
+      if (type === JSON_TYPE) return answerSealed(request, conversations.result(turnId, within), gates)
       const items = conversations.watchTurn(turnId, within)
-      return LiveResponse.send(request, drain, { ...EventStreams.ofTurn(deltas, type), items, endless: false })
+      return LiveResponse.send(request, gates, { ...EventStreams.ofTurn(deltas, type), items, endless: false })
     }
 
     return handlers.handleAll({
@@ -58,7 +56,7 @@ export const layer = HttpApiBuilder.group(
       run: ({ params, payload, query, request }) =>
         Effect.suspend(() =>
           Effect.andThen(
-            Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),
+            Effect.andThen(unlessGoingDown, checkWebhook(payload.webhook)),
             conversations.prompt(params.conversationId, {
               ...payload,
               labels: Labels.among(payload),
@@ -84,7 +82,7 @@ export const layer = HttpApiBuilder.group(
         // An unknown conversation must be refused before the head leaves.
         orProblem(conversations.state(params.conversationId)).pipe(
           Effect.andThen(
-            LiveResponse.send(request, drain, {
+            LiveResponse.send(request, gates, {
               ...EventStreams.sse,
               items: conversations.watch(params.conversationId, headers["last-event-id"] ?? query.after ?? 0),
               endless: true
@@ -92,7 +90,7 @@ export const layer = HttpApiBuilder.group(
           )
         ),
       turn: ({ params, request }) =>
-        Effect.flatMap(orProblem(states.find(params.turnId)), (state) => whole(request, drain, state, state.text)),
+        Effect.flatMap(orProblem(states.find(params.turnId)), (state) => whole(request, gates, state, state.text)),
       explain: ({ params, request }) =>
         orProblem(states.explain(params.conversationId, params.turnId)).pipe(
           Effect.map((explanation) =>
@@ -129,14 +127,14 @@ const inWords = (explanation: TurnExplanation.TurnExplanation): string =>
 const answerSealed = (
   request: HttpServerRequest.HttpServerRequest,
   result: ReturnType<Conversations["Service"]["result"]>,
-  drain: Drain["Service"]
+  gates: LiveResponse.Shared
 ): TurnResponse => {
   const sealed = Effect.map(result, toJson)
   return orProblem(sealed).pipe(
     Effect.raceFirst(Effect.as(Effect.sleep(LiveResponse.KEEP_ALIVE_INTERVAL), undefined)),
-    Effect.raceFirst(Effect.andThen(drain.ended, Effect.fail(goingDown))),
+    Effect.raceFirst(Effect.andThen(gates.drain.ended, Effect.fail(goingDown))),
     Effect.flatMap((answer): TurnResponse => {
-      return answer === undefined ? inPieces(request, drain, sealed) : whole(request, drain, answer, answer.text)
+      return answer === undefined ? inPieces(request, gates, sealed) : whole(request, gates, answer, answer.text)
     })
   )
 }
@@ -144,19 +142,19 @@ const answerSealed = (
 /** A document as it is, or in pieces if its text is long. */
 const whole = <A>(
   request: HttpServerRequest.HttpServerRequest,
-  drain: Drain["Service"],
+  gates: LiveResponse.Shared,
   document: A,
   text = ""
 ): Effect.Effect<A | HttpServerResponse.HttpServerResponse> =>
-  LongJson.isLong(text) ? inPieces(request, drain, Effect.succeed(document)) : Effect.succeed(document)
+  LongJson.isLong(text) ? inPieces(request, gates, Effect.succeed(document)) : Effect.succeed(document)
 
 /** Sends a document of megabytes piece by piece and waits for its client in between (LiveResponse.L3). */
 const inPieces = <A, E>(
   request: HttpServerRequest.HttpServerRequest,
-  drain: Drain["Service"],
+  gates: LiveResponse.Shared,
   document: Effect.Effect<A, E>
 ) =>
-  LiveResponse.send(request, drain, {
+  LiveResponse.send(request, gates, {
     contentType: JSON_TYPE,
     keepAlive: Ndjson.KEEP_ALIVE,
     items: Stream.flatMap(Stream.fromEffect(document), (value) =>

@@ -6,6 +6,15 @@ import * as PageSession from "../../src/http/page/PageSession.ts"
 
 const TOKEN = "a-token-of-some-length"
 
+const POLICY: Access.Policy = {
+  host: "127.0.0.1",
+  hostnames: [],
+  token: undefined,
+  maxBodyBytes: 100,
+  cors: Access.corsOf([]),
+  openPaths: []
+}
+
 const refusal = (
   headers: Record<string, string>,
   {
@@ -15,7 +24,7 @@ const refusal = (
     ...policy
   }: Partial<Access.Policy> & { method?: string; url?: string; now?: number } = {}
 ) =>
-  Access.make({ host: "127.0.0.1", maxBodyBytes: 100, ...policy })(
+  Access.make({ ...POLICY, ...policy })(
     { method, url, headers: Headers.fromInput({ host: "localhost:4747", ...headers }) },
     now
   )
@@ -125,7 +134,7 @@ describe("the token", () => {
 })
 
 describe("a call below /to/", () => {
-  const below = (headers: Record<string, string>, cors?: Access.Policy["cors"]) =>
+  const below = (headers: Record<string, string>, cors: Access.Policy["cors"] = POLICY.cors) =>
     decide(headers, { url: "/to/own/v1/models", cors })
 
   it("rule X13: passes for an agent, and for a call of a page that may call", () => {
@@ -162,10 +171,7 @@ describe("a refusal", () => {
   it("names what was found and what to do", () => {
     const says = (headers: Record<string, string>, method = "POST") => refusal(headers, { method })?.detail
     expect(says({ host: "evil.example" })).toMatch(/^This service does not accept the host "evil\.example"\. /)
-    const noHost = Access.make({ host: "127.0.0.1", maxBodyBytes: 100 })(
-      { method: "GET", url: "/", headers: Headers.empty },
-      0
-    )
+    const noHost = Access.make(POLICY)({ method: "GET", url: "/", headers: Headers.empty }, 0)
     expect(noHost?.detail).toMatch(/does not accept the host \(none\)\./)
     expect(says({ origin: "https://evil.example" })).toMatch(/^Pages of "https:\/\/evil\.example" may not call/)
     expect(says({ "content-length": "2" })).toMatch(/^The body has no content type\. /)

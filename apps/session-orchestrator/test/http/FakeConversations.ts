@@ -20,7 +20,6 @@ import { DryRuns } from "../../src/insight/dry-run/DryRuns.ts"
 import * as SchedulePreviews from "../../src/insight/dry-run/DryRuns.ts"
 import { HealthReports } from "../../src/insight/inspection/endpoints/HealthReports.ts"
 import { TurnNotFound } from "../../src/engine/conversation/Conversations.ts"
-import { TurnWebhooks } from "../../src/ops/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../../src/insight/inspection/period/PeriodReports.ts"
 import { TurnLists } from "../../src/insight/inspection/TurnLists.ts"
 import { StoredTurns } from "../../src/insight/inspection/StoredTurns.ts"
@@ -244,7 +243,6 @@ export const make = () => {
         schedule: () =>
           Effect.succeed(SchedulePreviews.scheduleOf({ model: { provider: "test", model: "m" }, retry: {} }))
       }),
-      Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.mock(PeriodReports, {}),
       Layer.mock(HealthReports, { configuration: { entries: [], unused: [], notices: [] } }),
       Layer.succeed(BulkRun, { run: () => Effect.succeed({ turns: [] }) }),

@@ -1,8 +1,11 @@
 import { expect, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import { Context, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
 import { HttpServer as EffectHttpServer } from "effect/http"
 import { createServer } from "node:net"
+import { Config } from "../../src/config/Config.ts"
 import * as HttpServer from "../../src/http/HttpServer.ts"
+import * as Configurations from "../config/Configurations.ts"
 import { freePort } from "../FreePort.ts"
 import * as Events from "./Events.ts"
 import { WaitIsOver, withWait } from "../service/LongerWaits.ts"
@@ -10,8 +13,8 @@ import * as FakeConversations from "./FakeConversations.ts"
 import * as Socket from "./Socket.ts"
 import * as TestServer from "./TestServer.ts"
 
-const bindError = (options: HttpServer.Options) =>
-  Layer.build(HttpServer.layer(options)).pipe(
+const bindError = (options: Partial<HttpServer.Options>) =>
+  Layer.build(TestServer.layer(options)).pipe(
     Effect.provide(FakeConversations.make().layer),
     Effect.flip,
     Effect.map((error) => error.message)
@@ -29,7 +32,8 @@ it.effect("a port that is in use is named, with what to do", () =>
 
 it.effect("HttpServer.H4: a request that arrives before the service is ready is answered once it is ready", () =>
   Effect.gen(function* () {
-    const options = { port: 0 }
+    const config = Configurations.config()
+    const options = { ...config.server, port: 0 }
     const bound = yield* Layer.build(HttpServer.bound(options))
     const { address } = Context.get(bound, EffectHttpServer.HttpServer)
     if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
@@ -40,7 +44,12 @@ it.effect("HttpServer.H4: a request that arrives before the service is ready is 
     const arrived = Socket.raw(address.port, "This is not HTTP.\r\n\r\n")
     expect(yield* arrived).toMatch(/^HTTP\/1\.1 400 /)
     yield* Layer.build(HttpServer.served(options)).pipe(
-      Effect.provide([FakeConversations.make().layer, Layer.succeedContext(bound)])
+      Effect.provide([
+        FakeConversations.make().layer,
+        Layer.succeedContext(bound),
+        Layer.succeed(Config, config),
+        Timer.layer
+      ])
     )
     expect((yield* Fiber.join(early)).status).toBe(201)
   })

@@ -15,11 +15,11 @@ import * as Cli from "../../src/cli/Cli.ts"
 import type { CommandParts } from "../../src/cli/CommandParts.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 import * as Composition from "../../src/Composition.ts"
-import * as HttpServer from "../../src/http/HttpServer.ts"
 import * as Backup from "../../src/storage/sqlite/Backup.ts"
 import * as Recorder from "../cli/Recorder.ts"
 import * as FakeConversations from "../http/FakeConversations.ts"
 import * as Socket from "../http/Socket.ts"
+import * as TestServer from "../http/TestServer.ts"
 import * as Leaks from "./Leaks.ts"
 import * as Process from "./Process.ts"
 
@@ -314,7 +314,7 @@ describe("secrets", () => {
         cause: { headers: { authorization: `Bearer ${KEY}` } }
       })
       const service = yield* serve(Process.writeConfig(directory, configOf({ url: "http://127.0.0.1:1" })), {
-        service: HttpServer.layer({ port: 0, token: Redacted.make(TOKEN) }).pipe(Layer.provide(conversations.layer))
+        service: TestServer.layer({ port: 0, token: Redacted.make(TOKEN) }).pipe(Layer.provide(conversations.layer))
       })
       const evidence = new Evidence()
       const answer = yield* service.call({ path: `/v1/conversations/none?token=${TOKEN}` })

@@ -6,7 +6,6 @@
 import type { Setting } from "@holdfast/policy"
 import type { Proxies } from "@holdfast/providers/proxy"
 import { Redacted, SchemaAST } from "effect"
-import type { Values } from "../Config.ts"
 import type { ConfigProblem } from "./ConfigProblem.ts"
 import { nearest } from "./Nearest.ts"
 import { ROWS } from "./Settings.ts"
@@ -113,7 +112,7 @@ export const proxies = (environment: Environment, problems: Array<ConfigProblem>
 }
 
 /** The proxies for the HTTP client, with their passwords. */
-export const proxiesOf = ({ proxies }: Pick<Values, "proxies">): Proxies | undefined =>
+export const proxiesOf = ({ proxies }: { readonly proxies?: Redacted.Redacted<Proxies> | undefined }) =>
   proxies && Redacted.value(proxies)
 
 // --- internal

@@ -6,6 +6,7 @@
  */
 import type { RawHeaders } from "@holdfast/providers/raw"
 import { Redaction } from "@holdfast/wire"
+import { createHash, timingSafeEqual } from "node:crypto"
 
 /** The source of a pattern for the ends of names of headers, behind the boundary of a word (`\b`). */
 export const HEADER =
@@ -16,6 +17,12 @@ export const PARAMETER = String.raw`key|(?:x-goog-)?api[-_]?key|subscription-key
 
 /** Whether a header carries a credential. */
 export const isHeader = (name: string): boolean => A_HEADER.test(name)
+
+/** Whether a text is the expected one; takes the same time wherever they differ. Digests have one length, as that requires. */
+export const matching = (expected: string): ((given: string | undefined) => boolean) => {
+  const digest = digestOf(expected)
+  return (given) => given !== undefined && timingSafeEqual(digestOf(given), digest)
+}
 
 /** The headers that carry credentials, as `name: value` in the order of their names. */
 export const inHeaders = (headers: RawHeaders): ReadonlyArray<string> =>
@@ -44,6 +51,8 @@ export const pairsOf = (headers: RawHeaders): ReadonlyArray<readonly [name: stri
   headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1] ?? ""] as const] : []))
 
 // --- internal
+
+const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest()
 
 const A_HEADER = new RegExp(`\\b(?:${HEADER})$`, "iu")
 

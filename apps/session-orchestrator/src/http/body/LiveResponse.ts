@@ -13,23 +13,11 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Push } from "@holdfast/kernel/host"
 import type { Sse } from "@holdfast/wire"
-import {
-  Cause,
-  Channel,
-  Clock,
-  Context,
-  Duration,
-  Effect,
-  type Fiber,
-  Option,
-  Predicate,
-  Pull,
-  Schema,
-  Stream
-} from "effect"
+import { Cause, Channel, Clock, Duration, Effect, Option, Predicate, Pull, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { LoopBudget } from "../../engine/pacing/LoopBudget.ts"
+import type { At } from "../../base/system/Alarm.ts"
 import type { Drain } from "../../base/system/Drain.ts"
 import { Outlet, STALL_LIMIT, type Text } from "../../rpc/Outlet.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
@@ -72,10 +60,16 @@ interface Options<A, E> {
   readonly farewell?: (why: Sse.Reconnect) => string
 }
 
+/** What responses share. */
+export interface Shared {
+  readonly drain: Drain["Service"]
+  readonly at: At
+}
+
 /** Answers a request with 200 and the items of the stream. Succeeds when the response is over, even if it broke off. */
 export const send = Effect.fnUntraced(function* <A, E>(
   request: HttpServerRequest.HttpServerRequest,
-  drain: Drain["Service"],
+  { at, drain }: Shared,
   options: Options<A, E>
 ) {
   const headers = { ...ResponseHeaders.live, ...options.headers, "content-type": options.contentType }
@@ -114,20 +108,26 @@ export const send = Effect.fnUntraced(function* <A, E>(
     if (!isLast) return later
     return later === undefined ? Cause.done() : Effect.andThen(later, Cause.done()) // LiveResponse.L1
   }
-  const signOfLife = (): void => {
-    if (quiet && isOpen(response) && !response.writableNeedDrain) response.write(options.keepAlive)
-    quiet = true
+  const clock = yield* Clock.Clock
+  let quieten: (() => void) | undefined
+  /** Without a fiber, which would cost more memory than its response. */
+  const tick = (): void => {
+    const next = Math.floor(clock.currentTimeMillisUnsafe() / TICK_MS + 1) * TICK_MS
+    quieten = at(next, () => {
+      if (quiet && isOpen(response) && !response.writableNeedDrain) response.write(options.keepAlive)
+      quiet = true
+      tick()
+    })
   }
   let isGoingDown = false
-  const clock = yield* Clock.Clock
   const registered = Effect.withFiber((fiber) =>
-    Effect.sync(() => ({
-      leave: drain.onEnded(() => {
+    Effect.sync(() => {
+      tick()
+      return drain.onEnded(() => {
         isGoingDown = true
         fiber.interruptUnsafe()
-      }),
-      quieten: onInterval(clock, signOfLife)
-    }))
+      })
+    })
   )
   const pulling = Effect.acquireUseRelease(
     registered,
@@ -139,10 +139,10 @@ export const send = Effect.fnUntraced(function* <A, E>(
           (pull) => Push.forEach(pull, write)
         )
       ).pipe(Pull.catchDone(() => Effect.undefined)),
-    ({ leave, quieten }) =>
+    (leave) =>
       Effect.sync(() => {
         leave()
-        quieten()
+        quieten?.()
       })
   )
 
@@ -179,36 +179,8 @@ export const budget = new LoopBudget(MOST_AT_ONCE, PER_WRITE)
 
 // --- internal
 
-/** The functions that are called each interval. A fiber for each would cost more memory than its response. */
-interface Ticking {
-  readonly acts: Set<() => void>
-  readonly fiber: Fiber.Fiber<void>
-}
-
-/** A process has one clock; a test has its own. */
-const byClock = new WeakMap<Clock.Clock, Ticking>()
-
-/** Calls a function each interval. Returns a function that ends that; nothing sleeps without functions. */
-const onInterval = (clock: Clock.Clock, act: () => void): (() => void) => {
-  const ticking = byClock.get(clock) ?? tickingOf(clock)
-  byClock.set(clock, ticking)
-  const { acts, fiber } = ticking
-  acts.add(act)
-  return () => {
-    acts.delete(act)
-    if (acts.size > 0 || byClock.get(clock) !== ticking) return
-    fiber.interruptUnsafe()
-    byClock.delete(clock)
-  }
-}
-
-const tickingOf = (clock: Clock.Clock): Ticking => {
-  const acts = new Set<() => void>()
-  const tick = Effect.suspend(() => Effect.forEach(acts, (act) => Effect.sync(act), { discard: true }))
-  const all = Effect.forever(Effect.andThen(Effect.sleep(KEEP_ALIVE_INTERVAL), tick))
-  // A context of its own: that of the first response would be kept while others go on.
-  return { acts, fiber: Effect.runForkWith(Context.make(Clock.Clock, clock))(all) }
-}
+/** All responses tick together. */
+const TICK_MS = Duration.toMillis(KEEP_ALIVE_INTERVAL)
 
 /** What has to run before the next items; done after the last ones. */
 type Writing = Effect.Effect<void, ClientStalled | Cause.Done>

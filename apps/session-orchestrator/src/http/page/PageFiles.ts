@@ -21,42 +21,32 @@ export const SOURCES = join(import.meta.dirname, "../../../../web")
 export const FOLDER = isCheckout ? join(SOURCES, "dist") : join(import.meta.dirname, "page")
 
 /** Reads the page of one folder. */
-export interface PageFiles {
-  /** The index; `undefined` while there is none. */
-  readonly index: () => Promise<StaticFile.StaticFile | undefined>
-  /** A file of `assets/`; `undefined` for an unknown name. */
-  readonly asset: (name: string) => Promise<StaticFile.StaticFile | undefined>
-}
+export type PageFiles = ReturnType<typeof make>
 
 /** Reads the page of a folder. */
-export const make = (folder: string): PageFiles => {
-  const assets = new Map<string, StaticFile.StaticFile>()
-  let index: { readonly changedAt: number; readonly file: StaticFile.StaticFile } | undefined = undefined
+export const make = (folder: string) => {
+  const files = new Map<string, { readonly changedAt: number; readonly file: StaticFile.StaticFile }>()
+  const read = async (path: string, contentType: string): Promise<StaticFile.StaticFile | undefined> => {
+    try {
+      const { mtimeMs } = await stat(path)
+      const known = files.get(path)
+      if (known?.changedAt === mtimeMs) return known.file
+      const file = await StaticFile.make(await readFile(path), contentType)
+      files.set(path, { changedAt: mtimeMs, file })
+      return file
+    } catch (error) {
+      return absent(error)
+    }
+  }
   return {
-    index: async () => {
-      const path = join(folder, "index.html")
-      try {
-        const { mtimeMs } = await stat(path)
-        if (index?.changedAt !== mtimeMs) {
-          index = { changedAt: mtimeMs, file: await StaticFile.make(await readFile(path), "text/html; charset=utf-8") }
-        }
-        return index.file
-      } catch (error) {
-        return absent(error)
-      }
-    },
-    asset: async (name) => {
+    /** The index; `undefined` while there is none. */
+    index: () => read(join(folder, "index.html"), "text/html; charset=utf-8"),
+    /** A file of `assets/`; `undefined` for an unknown name. */
+    asset: async (name: string) => {
       const contentType = CONTENT_TYPES[extname(name)]
       if (!PLAIN_NAME.test(name) || contentType === undefined) return undefined
-      const known = assets.get(name)
-      if (known !== undefined) return known
-      try {
-        const file = await StaticFile.make(await readFile(join(folder, "assets", name)), contentType)
-        assets.set(name, file)
-        return file
-      } catch (error) {
-        return absent(error)
-      }
+      const path = join(folder, "assets", name)
+      return files.get(path)?.file ?? read(path, contentType)
     }
   }
 }

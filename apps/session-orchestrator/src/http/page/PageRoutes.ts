@@ -12,7 +12,7 @@ import { Api } from "@holdfast/wire/api"
 import { Clock, Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
-import { DEFAULTS } from "../../config/reading/Settings.ts"
+import type { Values } from "../../config/Config.ts"
 import * as HtmlPage from "../body/HtmlPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as StaticFile from "../body/StaticFile.ts"
@@ -32,17 +32,12 @@ export const paths: ReadonlyArray<readonly [method: string, path: string]> = [
   ["POST", PageSession.PATH]
 ]
 
-/** What the routes need. */
-export interface Options {
-  readonly token?: Redacted.Redacted | undefined
-  /** The folder of the built page. */
-  readonly pageFolder?: string | undefined
-  readonly maxFileBytes?: number | undefined
-  readonly maxBodyBytes?: number | undefined
-}
-
-/** The routes. */
-export const layer = ({ pageFolder = PageFiles.FOLDER, token, ...limits }: Options) => {
+/** The routes. `pageFolder` has the built page. */
+export const layer = ({
+  pageFolder = PageFiles.FOLDER,
+  token,
+  ...limits
+}: Values["server"] & { readonly pageFolder?: string | undefined }) => {
   const files = PageFiles.make(pageFolder)
   return Layer.mergeAll(
     HttpRouter.add("GET", "/", root(files)),
@@ -79,10 +74,7 @@ const asset = Effect.fnUntraced(function* (files: PageFiles.PageFiles) {
   return file === undefined ? HttpServerResponse.empty({ status: 404 }) : yield* StaticFile.servePermanent(file)
 })
 
-const granted = ({
-  maxBodyBytes = DEFAULTS.server.maxBodyBytes,
-  maxFileBytes = DEFAULTS.server.maxFileBytes
-}: Pick<Options, "maxFileBytes" | "maxBodyBytes">): HttpServerResponse.HttpServerResponse =>
+const granted = ({ maxBodyBytes, maxFileBytes }: Pick<Values["server"], "maxFileBytes" | "maxBodyBytes">) =>
   HttpServerResponse.empty({
     status: 204,
     headers: { "holdfast-max-file-bytes": String(maxFileBytes), "holdfast-max-body-bytes": String(maxBodyBytes) }

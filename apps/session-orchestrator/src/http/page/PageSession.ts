@@ -8,7 +8,8 @@
  * of its origin, which has a port.
  */
 import { Redacted } from "effect"
-import { createHmac, timingSafeEqual } from "node:crypto"
+import { createHmac } from "node:crypto"
+import * as Credentials from "../../config/redaction/Credentials.ts"
 
 /** The path of the call that begins a session. */
 export const PATH = "/page/session"
@@ -26,9 +27,8 @@ export const make = (token: Redacted.Redacted, nonce: string, now: number): stri
 export const isValid = (token: Redacted.Redacted, credential: string | undefined, now: number): boolean => {
   if (credential?.startsWith(PREFIX) !== true) return false
   const end = credential.lastIndexOf(".")
-  const [given, expected] = [credential.slice(end + 1), signed(token, credential.slice(0, end))].map(Buffer.from)
-  if (given === undefined || expected === undefined || given.length !== expected.length) return false
-  return timingSafeEqual(given, expected) && now < Number.parseInt(credential.slice(PREFIX.length), 36)
+  const isSigned = Credentials.matching(signed(token, credential.slice(0, end)))
+  return isSigned(credential.slice(end + 1)) && now < Number.parseInt(credential.slice(PREFIX.length), 36)
 }
 
 // --- internal

@@ -7,7 +7,6 @@ import { Conversations } from "../../engine/conversation/Conversations.ts"
 import { TurnNotFound } from "../../engine/conversation/Conversations.ts"
 import { problemOf, type Refusal } from "../../engine/conversation/DomainProblems.ts"
 import { StoredTurns } from "../../insight/inspection/StoredTurns.ts"
-import type { Drain } from "../../base/system/Drain.ts"
 import * as CommandContext from "../CommandContext.ts"
 import { MOST_SUBSCRIPTIONS, type Subscriptions } from "./Subscriptions.ts"
 
@@ -31,18 +30,10 @@ export interface Options {
 }
 
 /** What all sockets share. A context of services for each would be a copy of 2 kB for each. */
-export interface SocketServices {
-  readonly conversations: Conversations["Service"]
-  readonly states: StoredTurns["Service"]
-  readonly gates: CommandContext.StartGates
-}
+export type SocketServices = Effect.Success<typeof services>
 
 /** The services of the context. */
-export const services: Effect.Effect<SocketServices, never, Conversations | StoredTurns | Drain> = Effect.gen(
-  function* () {
-    return { conversations: yield* Conversations, states: yield* StoredTurns, gates: yield* CommandContext.gates }
-  }
-)
+export const services = Effect.all({ conversations: Conversations, states: StoredTurns, gates: CommandContext.gates })
 
 /** Makes the function from a command to its execution. */
 export const make = (
@@ -129,7 +120,7 @@ export const respond = <Data>(
   return effect.pipe(
     Effect.map((data): Response<Data> => ({ ...head, success: true, ...defined({ data }) })),
     Effect.catch((refusal) => {
-      const problem = isProblem(refusal) ? refusal : problemOf(refusal)
+      const problem = "title" in refusal ? refusal : problemOf(refusal)
       return Effect.succeed(failed(Problem.nameOf(problem), problem.detail ?? problem.title))
     }),
     Effect.catchDefect((defect) =>
@@ -162,11 +153,6 @@ export const run = (
 }
 
 // --- internal
-
-const isProblem = (refusal: Refusal | RequestProblem): refusal is RequestProblem =>
-  refusal instanceof Problem.FileTooLarge ||
-  refusal instanceof Problem.InvalidRequest ||
-  refusal instanceof Problem.ShuttingDown
 
 type Response<Data> = Omit<RpcLines.RpcResponse, "data"> & { readonly data?: Data }
 

@@ -10,7 +10,7 @@
  * SocketSession.S5. A shutdown refuses the commands that are not on disk, and sends `reconnect` as the last message.
  */
 import { SocketMessages } from "@holdfast/wire/rpc"
-import { Clock, Duration, Effect, FiberSet, Result, type Scope, Semaphore, Stream } from "effect"
+import { Clock, Duration, Effect, FiberSet, Result, Semaphore, Stream } from "effect"
 import { LAST_ANSWERS, MOST_WAITING } from "../../rpc/RpcSession.ts"
 import { FAREWELL_LIMIT, GOING_DOWN } from "../body/LiveResponse.ts"
 import * as SocketCommands from "./SocketCommands.ts"
@@ -85,19 +85,11 @@ interface KeyQueue {
   commands: number
 }
 
-/** The commands of one socket. */
-interface CommandOrder {
-  /** Accepts a command; returns as soon as it is accepted, and its place in the order is fixed. */
-  readonly accept: (key: string, command: Effect.Effect<void>) => Effect.Effect<void>
-  /** Waits until no command is under way. */
-  readonly idle: Effect.Effect<void>
-}
-
 /**
  * Makes an order whose commands end with the scope: those of one key run one after the other, as they came. At most `most` are under way; a further
  * one waits to be accepted, so that its socket is not read on.
  */
-export const commandOrder = (most: number): Effect.Effect<CommandOrder, never, Scope.Scope> =>
+export const commandOrder = (most: number) =>
   Effect.map(FiberSet.make<void>(), (fibers) => {
     const room = Semaphore.makeUnsafe(most)
     const queues = new Map<string, KeyQueue>()
@@ -114,7 +106,8 @@ export const commandOrder = (most: number): Effect.Effect<CommandOrder, never, S
       )
     }
     return {
-      accept: (key, command) =>
+      /** Accepts a command; returns as soon as it is accepted, and its place in the order is fixed. */
+      accept: (key: string, command: Effect.Effect<void>): Effect.Effect<void> =>
         Effect.andThen(
           room.take(1),
           Effect.asVoid(
@@ -123,6 +116,7 @@ export const commandOrder = (most: number): Effect.Effect<CommandOrder, never, S
             )
           )
         ),
+      /** Waits until no command is under way. */
       idle: FiberSet.awaitEmpty(fibers)
     }
   })

@@ -30,7 +30,8 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const states = yield* StoredTurns
-    const { checkFiles, drain, unlessDown, unlessGoingDown } = yield* CommandContext.gates
+    const gates = yield* CommandContext.gates
+    const { checkFiles, unlessDown, unlessGoingDown } = gates
 
     const opened = ({ id, model, retry, system, title, tools }: UiMessagesGroup.SendUiMessages) => {
       const known =
@@ -62,7 +63,7 @@ export const layer = HttpApiBuilder.group(
     })
 
     const stream = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId, within: Ids.ConversationId) =>
-      LiveResponse.send(request, drain, {
+      LiveResponse.send(request, gates, {
         ...format,
         items: ofTurn(conversations.watchTurn(turnId, within))
       })

@@ -1,10 +1,10 @@
 /** Tests a live response over a fake connection and over a socket: its writes, their times, and its end. */
 import { assert, describe, it } from "@effect/vitest"
-import { StorageError } from "@holdfast/journal"
+import { StorageError, Timer } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import { PushSource } from "@holdfast/kernel/testing"
 import type { Sse } from "@holdfast/wire"
-import { Channel, Clock, type Duration, Effect, Exit, Fiber, Stream } from "effect"
+import { Channel, Clock, Context, type Duration, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
@@ -52,25 +52,39 @@ const HEAD = ["head 200 text/plain no"]
 /** The same without an item that could take it along. */
 const ALONE = [...HEAD, "flushed"]
 
+/** The timer of a process. */
+const ownTimer = Effect.map(Layer.build(Timer.layer), (context) => Context.get(context, Timer.Timer))
+
 /** Sends items to such a connection; `written` returns the writes after the head since the last call. */
 const sending = Effect.fnUntraced(function* <E>(
   items: Stream.Stream<string, E>,
-  { endless = false, farewell = true, isReading = true, method = "GET" } = {}
+  {
+    endless = false,
+    farewell = true,
+    isReading = true,
+    method = "GET",
+    timer = undefined as Timer.Timer["Service"] | undefined
+  } = {}
 ) {
   const connection = new Connection()
   connection.isReading = isReading
   const drain = yield* Drain.Drain
+  const { at } = timer ?? (yield* ownTimer)
   // The platform's request has its response and the method; nothing else is used.
   const request = { method, response: connection } as unknown as HttpServerRequest.HttpServerRequest
-  const fiber = yield* LiveResponse.send(request, drain, {
-    contentType: "text/plain",
-    keepAlive: "alive",
-    items,
-    encode: (all) => all.join(""),
-    isLast: (item) => item === "last",
-    endless,
-    ...(farewell ? { farewell: ({ code, message }: Sse.Reconnect) => `${code}: ${message}` } : {})
-  }).pipe(Effect.exit, Effect.forkChild({ startImmediately: true }))
+  const fiber = yield* LiveResponse.send(
+    request,
+    { at, drain },
+    {
+      contentType: "text/plain",
+      keepAlive: "alive",
+      items,
+      encode: (all) => all.join(""),
+      isLast: (item) => item === "last",
+      endless,
+      ...(farewell ? { farewell: ({ code, message }: Sse.Reconnect) => `${code}: ${message}` } : {})
+    }
+  ).pipe(Effect.exit, Effect.forkChild({ startImmediately: true }))
   yield* TestClock.adjust(0)
   return { connection, drain, fiber, done: () => connection.done.splice(0) }
 }, Effect.provide(Drain.layer))
@@ -165,8 +179,8 @@ describe("a live response", () => {
           () => own.sleep(duration),
           () => Effect.sync(() => void asleep--)
         )
-      const clock: Clock.Clock = { ...own, currentTimeMillisUnsafe: () => 0, sleep: sleeping }
-      const open = Effect.provideService(sending(Stream.never), Clock.Clock, clock)
+      const timer = yield* Effect.provideService(ownTimer, Clock.Clock, { ...own, sleep: sleeping })
+      const open = sending(Stream.never, { timer })
       const first = yield* open
       const second = yield* open
       for (const { done } of [first, second]) done()
@@ -310,16 +324,21 @@ describe("a live response over a socket", () => {
     it.live(`that breaks off in the tick of its head, after ${what}, is cut after what was written`, () =>
       Effect.gen(function* () {
         const drain = yield* Drain.Drain
+        const { at } = yield* Timer.Timer
         const server = createServer((_request, response) => {
           const request = { method: "POST", response } as unknown as HttpServerRequest.HttpServerRequest
           Effect.runFork(
-            LiveResponse.send(request, drain, {
-              contentType: "text/plain",
-              keepAlive: "alive",
-              items,
-              encode: (all) => all.join(""),
-              endless: false
-            })
+            LiveResponse.send(
+              request,
+              { at, drain },
+              {
+                contentType: "text/plain",
+                keepAlive: "alive",
+                items,
+                encode: (all) => all.join(""),
+                endless: false
+              }
+            )
           )
         })
         yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
@@ -334,7 +353,7 @@ describe("a live response over a socket", () => {
         assert.match(received, /^HTTP\/1\.1 200 /)
         const body = received.slice(received.indexOf("\r\n\r\n") + 4)
         assert.strictEqual(body, text === "" ? "" : `1\r\n${text}\r\n`)
-      }).pipe(Effect.provide(Drain.layer))
+      }).pipe(Effect.provide([Drain.layer, Timer.layer]))
     )
   }
 })
