@@ -1,6 +1,6 @@
 /** Defines the calls that open, read and steer a conversation. */
 import * as Schema from "effect/Schema"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import * as Command from "../Command.ts"
 import * as Commands from "../Commands.ts"
 import { ConversationState } from "../ConversationState.ts"
@@ -8,7 +8,7 @@ import { CommandId, ConversationId, TurnId } from "../Ids.ts"
 import { Message } from "../Message.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
 import { CreateConversation, Title } from "./NewConversation.ts"
-import { about } from "./OpenApiDocument.ts"
+import { about, titled } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 /** The parameters of a path with a conversation. */
@@ -177,8 +177,5 @@ export const ConversationsGroup = HttpApiGroup.make("conversations")
     setTitle
   )
   .annotateMerge(
-    OpenApi.annotations({
-      title: "Conversations",
-      description: "A conversation holds messages and runs one turn at a time; further turns are queued."
-    })
+    titled("Conversations", "A conversation holds messages and runs one turn at a time; further turns are queued.")
   )

@@ -5,12 +5,12 @@
  * turns are replayed.
  */
 import * as Schema from "effect/Schema"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { DryRunReport } from "../DryRunReport.ts"
 import { MomentOrDate } from "../values/Moment.ts"
 import { NonEmptyText } from "../values/Text.ts"
 import { CreateConversation } from "./NewConversation.ts"
-import { about } from "./OpenApiDocument.ts"
+import { about, titled } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 import { previewSchedule } from "./SchedulePreview.ts"
 
@@ -151,4 +151,4 @@ const dryRun = HttpApiEndpoint.post("dryRun", "/v1/dry-run", {
 /** The calls about policies, as a group of the API. */
 export const DryRunGroup = HttpApiGroup.make("policies")
   .add(previewSchedule, dryRun)
-  .annotateMerge(OpenApi.annotations({ title: "Policies", description: "A policy is tried before it is trusted." }))
+  .annotateMerge(titled("Policies", "A policy is tried before it is trusted."))

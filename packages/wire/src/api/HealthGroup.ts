@@ -1,8 +1,8 @@
 /** Defines the calls that report the endpoints and the configuration of a running service. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { EffectiveConfiguration } from "../EffectiveConfiguration.ts"
 import { Health } from "../Health.ts"
-import { about } from "./OpenApiDocument.ts"
+import { about, titled } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 const at = 1_933_380_000_000
@@ -94,9 +94,4 @@ const readConfiguration = HttpApiEndpoint.get("readConfiguration", "/v1/configur
 /** The calls as a group of the API. */
 export const HealthGroup = HttpApiGroup.make("health")
   .add(readHealth, readConfiguration)
-  .annotateMerge(
-    OpenApi.annotations({
-      title: "Health",
-      description: "What is known of the endpoints, and the configuration in force."
-    })
-  )
+  .annotateMerge(titled("Health", "What is known of the endpoints, and the configuration in force."))

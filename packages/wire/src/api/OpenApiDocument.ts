@@ -20,6 +20,9 @@ const OPEN_PATHS = new Set(["/healthz"])
 export const about = (summary: string, ...description: ReadonlyArray<string>) =>
   OpenApi.annotations({ summary, ...(description.length > 0 && { description: description.join("\n") }) })
 
+/** What a group of calls is for: its title, and a sentence. */
+export const titled = (title: string, description: string) => OpenApi.annotations({ title, description })
+
 /** Completes the document. */
 export const complete = (document: Json): Json => {
   const components = objectAt(document, "components")
@@ -45,16 +48,17 @@ export const complete = (document: Json): Json => {
 }
 
 /** Replaces the document's description of a successful response, per media type. */
-export const withContent =
-  (content: Json) =>
-  (operation: Json): Json => {
-    const responses = objectAt(operation, "responses")
-    const ok = objectAt(responses, "200")
-    return {
-      ...operation,
-      responses: { ...responses, 200: { ...ok, content: { ...objectAt(ok, "content"), ...content } } }
+export const withContent = (content: Json) =>
+  OpenApi.annotations({
+    transform: (operation) => {
+      const responses = objectAt(operation, "responses")
+      const ok = objectAt(responses, "200")
+      return {
+        ...operation,
+        responses: { ...responses, 200: { ...ok, content: { ...objectAt(ok, "content"), ...content } } }
+      }
     }
-  }
+  })
 
 // --- internal
 

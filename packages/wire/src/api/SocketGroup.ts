@@ -1,7 +1,7 @@
 /** Defines the call that opens a WebSocket. */
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import * as SocketMessages from "../rpc/SocketMessages.ts"
-import { about } from "./OpenApiDocument.ts"
+import { about, titled } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 const socket = HttpApiEndpoint.get("socket", SocketMessages.PATH, {
@@ -25,6 +25,4 @@ const socket = HttpApiEndpoint.get("socket", SocketMessages.PATH, {
 /** The call that opens a WebSocket. */
 export const SocketGroup = HttpApiGroup.make("socket")
   .add(socket)
-  .annotateMerge(
-    OpenApi.annotations({ title: "WebSocket", description: "Conversations over one socket, for pages and programs." })
-  )
+  .annotateMerge(titled("WebSocket", "Conversations over one socket, for pages and programs."))

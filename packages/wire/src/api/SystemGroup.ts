@@ -1,7 +1,7 @@
 /** Defines the calls for operators: health, readiness and metrics. */
 import * as Schema from "effect/Schema"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { about } from "./OpenApiDocument.ts"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { about, titled } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 /** The content type of Prometheus' text format. */
@@ -36,4 +36,4 @@ const metrics = HttpApiEndpoint.get("metrics", "/metrics", {
 /** The calls for operators. */
 export const SystemGroup = HttpApiGroup.make("system")
   .add(health, ready, metrics)
-  .annotateMerge(OpenApi.annotations({ title: "System", description: "For operators of the service." }))
+  .annotateMerge(titled("System", "For operators of the service."))

@@ -12,7 +12,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Failure } from "../Failure.ts"
 import { TurnId } from "../Ids.ts"
 import { NonEmptyText } from "../values/Text.ts"
@@ -25,7 +25,7 @@ import { TurnExplanation } from "../TurnExplanation.ts"
 import { TurnState } from "../TurnState.ts"
 import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
-import { about, withContent } from "./OpenApiDocument.ts"
+import { about, titled, withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 const turnId = Schema.optionalKey(
@@ -182,13 +182,15 @@ const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns
   payload: RunTurn,
   success: answers,
   error: [...turnProblems, Problem.FileTooLarge]
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "Run a turn",
-    description: `Submits a prompt: text, or a list of texts and files. On a busy conversation the turn is queued.\n\n${howItIsAnswered}\n\n${howAStreamLooks}`,
-    transform: withContent(streams)
-  })
-)
+})
+  .annotateMerge(
+    about(
+      "Run a turn",
+      "Submits a prompt: text, or a list of texts and files. On a busy conversation the turn is queued.\n",
+      `${howItIsAnswered}\n\n${howAStreamLooks}`
+    )
+  )
+  .annotateMerge(withContent(streams))
 
 const retry = HttpApiEndpoint.post("retry", "/v1/conversations/:conversationId/retry", {
   params: conversationParams,
@@ -198,13 +200,15 @@ const retry = HttpApiEndpoint.post("retry", "/v1/conversations/:conversationId/r
   payload: [RetryTurn, Schema.Null],
   success: answers,
   error: turnProblems
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "Run the model again",
-    description: `After an error or an abort: answers the last prompt again, without the failed response.\n\n${howItIsAnswered}`,
-    transform: withContent(streams)
-  })
-)
+})
+  .annotateMerge(
+    about(
+      "Run the model again",
+      "After an error or an abort: answers the last prompt again, without the failed response.\n",
+      howItIsAnswered
+    )
+  )
+  .annotateMerge(withContent(streams))
 
 /** The position in a conversation of the last event that a client has received; 0 is the beginning. */
 const position = (description: string) =>
@@ -239,7 +243,7 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
       "to reconnect to. `EventSource` reconnects by itself."
     )
   )
-  .annotateMerge(OpenApi.annotations({ transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] }) }))
+  .annotateMerge(withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] }))
 
 /** The media type of plain text. */
 export const TEXT_CONTENT_TYPE = "text/plain"
@@ -298,9 +302,4 @@ const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationI
 /** The calls on turns. */
 export const TurnsGroup = HttpApiGroup.make("turns")
   .add(run, retry, turn, events, explain)
-  .annotateMerge(
-    OpenApi.annotations({
-      title: "Turns",
-      description: "A turn answers one prompt, however long its provider is down."
-    })
-  )
+  .annotateMerge(titled("Turns", "A turn answers one prompt, however long its provider is down."))

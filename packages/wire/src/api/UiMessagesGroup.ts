@@ -6,11 +6,11 @@
  * open: keys that are not known here are ignored.
  */
 import * as Schema from "effect/Schema"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import * as Sse from "../codec/Sse.ts"
 import { ConversationId } from "../Ids.ts"
 import { CreateConversation } from "./NewConversation.ts"
-import { about, withContent } from "./OpenApiDocument.ts"
+import { about, titled, withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 const anyKey = Schema.Record(Schema.String, Schema.Unknown)
@@ -95,30 +95,28 @@ const problems = [
 const send = HttpApiEndpoint.post("send", "/v1/chat", { payload: SendUiMessages, success: stream, error: problems })
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "ignore", errors: "first" })
   .annotateMerge(
-    OpenApi.annotations({
-      summary: "Send a message of useChat",
-      description: [
-        "Runs a turn on the user's last message and streams it as a UI message stream: text, reasoning, tools; a wait as the transient part",
-        "`data-provider-retry`; `reset-step` where text is void. The service keeps the history, so earlier messages are not read.",
-        "With the trigger `regenerate-message` the model runs again after an error or an abort.",
-        "Disconnecting ends nothing."
-      ].join("\n"),
-      transform: content
-    })
+    about(
+      "Send a message of useChat",
+      "Runs a turn on the user's last message and streams it as a UI message stream: text, reasoning, tools; a wait as the transient part",
+      "`data-provider-retry`; `reset-step` where text is void. The service keeps the history, so earlier messages are not read.",
+      "With the trigger `regenerate-message` the model runs again after an error or an abort.",
+      "Disconnecting ends nothing."
+    )
   )
+  .annotateMerge(content)
 
 const resume = HttpApiEndpoint.get("resume", "/v1/chat/:chatId/stream", {
   params: chatParams,
   success: [stream, HttpApiSchema.NoContent.annotate({ description: "The chat has no turn yet." })],
   error: [Problem.InvalidRequest, Problem.StorageUnavailable]
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "Resume the stream of a chat",
-    description:
-      "The stream of the turn that is running or waiting, or of the last one, from its beginning; 204 if there is none.",
-    transform: content
-  })
-)
+})
+  .annotateMerge(
+    about(
+      "Resume the stream of a chat",
+      "The stream of the turn that is running or waiting, or of the last one, from its beginning; 204 if there is none."
+    )
+  )
+  .annotateMerge(content)
 
 const stop = HttpApiEndpoint.delete("stop", "/v1/chat/:chatId", {
   params: chatParams,
@@ -136,8 +134,5 @@ const stop = HttpApiEndpoint.delete("stop", "/v1/chat/:chatId", {
 export const UiMessagesGroup = HttpApiGroup.make("chat")
   .add(send, resume, stop)
   .annotateMerge(
-    OpenApi.annotations({
-      title: "Chat",
-      description: 'For pages with `useChat` of the AI SDK: `new DefaultChatTransport({ api: "/v1/chat" })`.'
-    })
+    titled("Chat", 'For pages with `useChat` of the AI SDK: `new DefaultChatTransport({ api: "/v1/chat" })`.')
   )

@@ -4,7 +4,7 @@
  * None of these calls needs the conversation's id: a client that left has the turn's id alone.
  */
 import * as Schema from "effect/Schema"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { ConversationId, TurnId } from "../Ids.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
@@ -16,7 +16,7 @@ import { conversationParams, conversationProblems } from "./ConversationsGroup.t
 import * as ExampleReport from "./ExampleReport.ts"
 import * as Listing from "./Listing.ts"
 import { CreateConversation } from "./NewConversation.ts"
-import { about, withContent } from "./OpenApiDocument.ts"
+import { about, titled, withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 import { deltas, Event, RunTurn, streams, turnParam } from "./TurnsGroup.ts"
 
@@ -96,7 +96,7 @@ const watchTurn = HttpApiEndpoint.get("watchTurn", "/v1/turns/:turnId/events", {
       "events. A stream that ends without `turn-end` broke off: the same call again begins with the first event."
     )
   )
-  .annotateMerge(OpenApi.annotations({ transform: withContent(streams) }))
+  .annotateMerge(withContent(streams))
 
 const abortTurn = HttpApiEndpoint.post("abortTurn", "/v1/turns/:turnId/abort", {
   params: turnParam,
@@ -284,8 +284,5 @@ export const WorkGroup = HttpApiGroup.make("work")
     report
   )
   .annotateMerge(
-    OpenApi.annotations({
-      title: "Work that is left",
-      description: "Turns that are submitted, read and ended by their ids, with no client attached."
-    })
+    titled("Work that is left", "Turns that are submitted, read and ended by their ids, with no client attached.")
   )
