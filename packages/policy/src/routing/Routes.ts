@@ -23,16 +23,10 @@ export const begin = (
   question: Router.Question,
   known: Known,
   now: number
-): Router.Beginning => {
-  switch (routing.type) {
-    case "fallback-chain":
-      return FallbackChain.begin(routing, question, known, now)
-    case "round-robin":
-      return RoundRobin.begin(routing, question, known, now)
-    default:
-      return routing satisfies never
-  }
-}
+): Router.Beginning =>
+  routing.type === "fallback-chain"
+    ? FallbackChain.begin(routing, question, known, now)
+    : RoundRobin.begin(routing, question, known, now)
 
 /**
  * Decides about a failure, and returns the findings for other turns.
@@ -50,25 +44,12 @@ export const direct = (
   question: Router.Question,
   known: Known
 ): RouteDecision.RouteDecision => {
-  const decision = decided(policy, situation, question, known)
-  return situation.failure.shared === true ? { ...decision, changes: Standing.empty } : decision
-}
-
-const decided = (
-  policy: RetryPolicy.RetryPolicy,
-  situation: Directive.Situation,
-  question: Router.Question,
-  known: Known
-): RouteDecision.RouteDecision => {
   const { routing } = policy
-  switch (routing.type) {
-    case "fallback-chain":
-      return FallbackChain.direct(policy, routing, situation, question, known)
-    case "round-robin":
-      return RoundRobin.direct(policy, routing, situation, question, known)
-    default:
-      return routing satisfies never
-  }
+  const decision =
+    routing.type === "fallback-chain"
+      ? FallbackChain.direct(policy, routing, situation, question, known)
+      : RoundRobin.direct(policy, routing, situation, question, known)
+  return situation.failure.shared === true ? { ...decision, changes: Standing.empty } : decision
 }
 
 /** Decides about a failure while a person has switched retries off (P15). */
