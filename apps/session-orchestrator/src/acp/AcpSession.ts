@@ -17,7 +17,7 @@ import {
 import type { Conversation } from "@holdfast/client/effect"
 import { type Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Stream } from "effect"
-import * as TurnIds from "../storage/TurnIds.ts"
+import * as NewId from "../storage/NewId.ts"
 import * as LocalTime from "../base/text/LocalTime.ts"
 import * as AcpUpdates from "./AcpUpdates.ts"
 
@@ -132,7 +132,7 @@ export const open = Effect.fnUntraced(function* (conversation: Conversation, cli
     conversation,
     /** Runs a turn to its end (AcpSession.S1), and `isAccepted` once it is on disk. Fails with an error for the client. */
     prompt: Effect.fnUntraced(function* (prompt: Prompt.Prompt, isAccepted: Effect.Effect<void>) {
-      const turnId = TurnIds.make()
+      const turnId = NewId.turn()
       const end = Deferred.makeUnsafe<TurnEvent.TurnEnd>()
       own.set(turnId, end)
       yield* update({ sessionUpdate: "available_commands_update", availableCommands: [RETRY] })

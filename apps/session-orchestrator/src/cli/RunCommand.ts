@@ -8,7 +8,7 @@ import type { Connection } from "@holdfast/client"
 import type { TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Stream } from "effect"
 import * as Remedies from "../insight/inspection/period/Remedies.ts"
-import * as TurnIds from "../storage/TurnIds.ts"
+import * as NewId from "../storage/NewId.ts"
 import * as Declaration from "./Declaration.ts"
 import { Ended, ExitCode } from "./Ended.ts"
 import type { CommandFailure } from "./CommandParts.ts"
@@ -52,7 +52,7 @@ export const command = NearService.command(
       WantedConversation.open(near, given),
       Effect.andThen(interrupted, Effect.fail(new Ended({ exitCode: ExitCode.ABORTED })))
     )
-    const turnId = given.turnId ?? TurnIds.make()
+    const turnId = given.turnId ?? NewId.turn()
     const { abort, getState } = conversation.turn(turnId)
     const goes = known?.endedAt === undefined ? "goes on where it is" : "has ended"
     const taken = Deferred.makeUnsafe<void>()

@@ -15,7 +15,7 @@ import { ConversationNotFound, Conversations } from "../engine/conversation/Conv
 import * as TurnOutcomes from "../engine/orchestrator/TurnOutcomes.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { Store } from "../storage/Store.ts"
-import * as TurnIds from "../storage/TurnIds.ts"
+import * as NewId from "../storage/NewId.ts"
 import * as Claims from "./Claims.ts"
 import * as Frames from "./Frames.ts"
 import * as LocalId from "./LocalId.ts"
@@ -74,8 +74,6 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
         )
       : Effect.succeed(defined({ turnId: meant }))
 
-  const abort: Conversations["Service"]["abort"] = (id, meant) =>
-    Effect.flatMap(headOf(id, meant), (head) => owned(id, (owner) => owner.Abort({ id, ...head })))
   const steer: Conversations["Service"]["steer"] = (steering, origin, meant) => {
     const command = identified(steering)
     const id = command.conversationId
@@ -85,10 +83,6 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
       if (meant === undefined && (yield* store.hasCommand(id, command.commandId))) return true
       return yield* owned(id, (owner) => owner.Steer({ command, origin, ...head }), unattached(store, id, meant))
     }).pipe(Effect.retry({ ...PATIENCE, while: (error) => error === UNATTACHED }))
-  }
-  const retry: Conversations["Service"]["retry"] = (id, { isSubmitted, turnId = TurnIds.make() }) => {
-    const options = { turnId, ...defined({ isSubmitted }) }
-    return owned(id, (owner) => owner.Retry({ id, ...options }))
   }
   const conversationOf = (turnId: Ids.TurnId, within: Ids.ConversationId | undefined) =>
     within === undefined
@@ -128,10 +122,12 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
       own.create({ ...options, conversationId: options.conversationId ?? LocalId.next(shards.isLocal) }),
     messages: own.messages,
     counts: own.counts,
-    prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make(), webhook }) =>
+    prompt: (id, { isSubmitted, labels, prompt, turnId = NewId.turn(), webhook }) =>
       owned(id, (owner) => owner.Prompt({ id, prompt, turnId, ...defined({ labels, isSubmitted, webhook }) })),
-    retry,
-    abort,
+    retry: (id, { isSubmitted, turnId = NewId.turn() }) =>
+      owned(id, (owner) => owner.Retry({ id, turnId, ...defined({ isSubmitted }) })),
+    abort: (id, meant) =>
+      Effect.flatMap(headOf(id, meant), (head) => owned(id, (owner) => owner.Abort({ id, ...head }))),
     steer,
     endStreams: (id) => owned(id, (owner) => owner.EndStreams({ id })),
     change: (command, { ifOther } = {}) =>

@@ -7,7 +7,7 @@ import type { Conversation } from "@holdfast/client/effect"
 import { defined, Ids, TurnEvent } from "@holdfast/wire"
 import { RpcLines } from "@holdfast/wire/rpc"
 import { Effect, Stream } from "effect"
-import * as TurnIds from "../storage/TurnIds.ts"
+import * as NewId from "../storage/NewId.ts"
 import type * as RpcSession from "./RpcSession.ts"
 
 /** Its commands and events. */
@@ -36,18 +36,18 @@ const dataOf = (conversation: Conversation, command: RpcLines.RpcCommand): Effec
     case "get_state":
       return Effect.map(conversation.getState, (state) => ({ ...state, lastEventId: 0 }))
     case "prompt": {
-      const turnId = command.turnId ?? TurnIds.make()
+      const turnId = command.turnId ?? NewId.turn()
       return Effect.as(conversation.prompt(command.prompt, { turnId }), { turnId })
     }
     case "retry": {
-      const turnId = command.turnId ?? TurnIds.make()
+      const turnId = command.turnId ?? NewId.turn()
       return Effect.as(conversation.retry({ turnId }), { turnId })
     }
     default: {
       const { id: _, ...given } = command
       // With an id of its own a command can be sent again when its response is lost.
       const isSteering = "commandId" in RpcLines.commands[command.type].fields && !("commandId" in command)
-      const rest = isSteering ? { ...given, commandId: Ids.CommandId.make(TurnIds.make()) } : given
+      const rest = isSteering ? { ...given, commandId: Ids.CommandId.make(NewId.next()) } : given
       // The service is of the same protocol: its answer is not checked again.
       return Effect.map(conversation.command(rest), (data) => data as Data)
     }

@@ -5,10 +5,10 @@
  * an object a line. A prompt that the service refuses is reported with its line, and the others are submitted all the same. A service
  * that is gone ends the command: the same command again submits what is missing.
  */
-import { defined, Ids, Labels } from "@holdfast/wire"
+import { defined, Labels } from "@holdfast/wire"
 import type { WorkGroup } from "@holdfast/wire/api"
 import { Effect, Schema, Stream } from "effect"
-import * as OrderedId from "../../storage/OrderedId.ts"
+import * as NewId from "../../storage/NewId.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import * as Declaration from "../Declaration.ts"
 import { Ended, ExitCode, Refused } from "../Ended.ts"
@@ -77,7 +77,7 @@ const readEntries = Effect.fnUntraced(function* (
     const text = yield* RunInput.readPrompt(given.prompt, "submit")
     const prompt = yield* Attachments.add(text, attach, limits)
     // One made here: should the answer get lost, the next try is the same turn.
-    const turnId = id ?? Ids.TurnId.make(OrderedId.next())
+    const turnId = id ?? NewId.turn()
     return [{ line: undefined, turn: { ...shared, prompt, turnId } }]
   }
   if (given.prompt !== undefined || id !== undefined) {

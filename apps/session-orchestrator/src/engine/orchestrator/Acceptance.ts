@@ -34,7 +34,7 @@ import {
   TurnConflict
 } from "../conversation/Conversations.ts"
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
-import * as TurnIds from "../../storage/TurnIds.ts"
+import * as NewId from "../../storage/NewId.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session, Sessions } from "../session/Session.ts"
@@ -117,7 +117,7 @@ export const acceptDraft = (
         session.conversation = conversation
         session.hub.persisted(opening)
         report(conversationId)
-        const resumption = { conversation, turn, history: [], persisted: opening.map(({ event }) => event.type) }
+        const resumption = firstOf(conversation, turn, opening)
         yield* queue.add(session, turn.turnId, { arrival: { resumption, records: stored } })
       }).pipe(Effect.uninterruptible)
     )
@@ -299,7 +299,7 @@ const inOrder = Effect.fnUntraced(function* (
   const { conversationId } = conversation
   if (doubtful.has(conversationId)) yield* recovered(dependencies, session)
   yield* allowed
-  const turnId = wanted ?? TurnIds.make()
+  const turnId = wanted ?? NewId.turn()
   const acceptedAt = yield* Clock.currentTimeMillis
   const turn = {
     turnId,

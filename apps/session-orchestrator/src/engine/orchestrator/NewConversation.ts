@@ -4,14 +4,14 @@
  * Everything that would fail each turn of the conversation is refused here: an unknown target, invalid settings, an invalid report schema.
  */
 import { RetrySettings } from "@holdfast/policy"
-import { defined, Ids, Target } from "@holdfast/wire"
+import { defined, Target } from "@holdfast/wire"
 import { Clock, Effect, Result } from "effect"
 import * as ConfigProblem from "../../config/reading/ConfigProblem.ts"
 import { type CreateOptions, InvalidRequest } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
 import * as FinalReports from "../../config/report/FinalReports.ts"
-import * as OrderedId from "../../storage/OrderedId.ts"
+import * as NewId from "../../storage/NewId.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 
 /** Most characters of settings: room for a report's schema of hundreds of fields. Reading longer ones would delay other requests. */
@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
   const prompt = systemPromptOf(system, defaults)
   if (Result.isFailure(prompt)) return yield* new InvalidRequest({ message: prompt.failure })
   return {
-    conversationId: conversationId ?? Ids.ConversationId.make(OrderedId.next()),
+    conversationId: conversationId ?? NewId.conversation(),
     model: name,
     system: prompt.success,
     retry,

@@ -22,7 +22,7 @@ import { Defaults } from "../conversation/Defaults.ts"
 import { Store } from "../../storage/Store.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 import * as NewConversation from "./NewConversation.ts"
-import * as TurnIds from "../../storage/TurnIds.ts"
+import * as NewId from "../../storage/NewId.ts"
 
 /** What a turn is submitted with. */
 interface Submission extends Omit<CreateOptions, "conversationId"> {
@@ -91,7 +91,7 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store | Defa
             prompt,
             labels,
             webhook,
-            turnId: turnId ?? TurnIds.make(),
+            turnId: turnId ?? NewId.turn(),
             isSubmitted: true
           }),
           conversationId,

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import * as OrderedId from "../../src/storage/OrderedId.ts"
+import * as NewId from "../../src/storage/NewId.ts"
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -8,7 +8,7 @@ const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice
 
 it("an id is a UUID of version 7 with the time of its creation", () => {
   const before = Date.now()
-  const ids = Array.from({ length: 1_000 }, OrderedId.next)
+  const ids = Array.from({ length: 1_000 }, NewId.next)
   assert.strictEqual(new Set(ids).size, ids.length)
   for (const id of ids) {
     assert.match(id, UUID_7)
