@@ -58,11 +58,9 @@ export interface Found {
 
 /** The state after a process takes up a turn that was calling its provider, streaming or in a tool. */
 export const takenUp = (known: Interruption | undefined, found: Found): Interruption => ({
-  life: found.life,
+  ...none(found.life),
   seen: found.records,
   deaths: deathsOf(known, found),
-  isAlone: false,
-  isOrderly: false,
   defects: known?.defects ?? 0
 })
 

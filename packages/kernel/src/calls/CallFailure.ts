@@ -15,7 +15,9 @@ export interface Broken {
  * Returns the failure in a cause: emitted, thrown, a bug (C10), or an abort that the user did not request (M3). With the body of the response,
  * where there is one.
  */
-export const brokenOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Broken | TurnStopped => {
+export const brokenOf = <Stop extends TurnStopped = never>(
+  cause: Cause.Cause<Failure.ProviderFailure | Stop>
+): Broken | Stop => {
   const error = Cause.findErrorOption(cause)
   if (Option.isNone(error)) return { failure: withoutError(cause) }
   const { value } = error
@@ -39,23 +41,17 @@ export const emitted = (failure: EmittedFailure): Failure.Failure => ({
 export const withBody = (failure: Failure.Failure, body: string | undefined): Broken =>
   body === undefined ? { failure } : { failure, body }
 
-/** The failure of a call that died of a bug (C10). */
-export const ofDefect = (defect: unknown): Failure.Failure => ({
-  reason: "unknown",
-  message: describe(defect),
-  retryable: true,
-  defect: true
-})
-
-/** The failure of a call that ended without an error: by a bug (C10), or by an interruption from outside (M3). */
-export const withoutError = (cause: Cause.Cause<unknown>): Failure.Failure =>
-  Cause.hasInterruptsOnly(cause) ? abortedElsewhere : ofDefect(Cause.squash(cause))
-
 /** Describes why an effect of a host ended without a result, in words. */
 export const whyOf = (cause: Cause.Cause<unknown>): string =>
   Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
 
 // --- internal
+
+/** The failure of a call that ended without an error: by a bug (C10), or by an interruption from outside (M3). */
+const withoutError = (cause: Cause.Cause<unknown>): Failure.Failure =>
+  Cause.hasInterruptsOnly(cause)
+    ? abortedElsewhere
+    : { reason: "unknown", message: describe(Cause.squash(cause)), retryable: true, defect: true }
 
 /** M3: the user did not request it. */
 const abortedElsewhere: Failure.Failure = {

@@ -21,7 +21,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
-import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
@@ -201,11 +200,8 @@ export const behind = (
   later((go) => world.run(effect, (exit) => go(() => (Exit.isSuccess(exit) ? begin() : end(listener, exit)))))
 
 /** The failure of a call that ended before it had finished. */
-export const brokenOf = (end: End): CallFailure.Broken => {
-  if (Exit.isSuccess(end)) return { failure: CallFailure.incomplete }
-  const error = Cause.findErrorOption(end.cause)
-  return Option.isSome(error) ? failureOf(error.value) : { failure: CallFailure.withoutError(end.cause) }
-}
+export const brokenOf = (end: End): CallFailure.Broken =>
+  Exit.isSuccess(end) ? { failure: CallFailure.incomplete } : CallFailure.brokenOf<never>(end.cause)
 
 /** The failure of a refusal. */
 export const failureOf = (refusal: Refusal): CallFailure.Broken =>

@@ -140,12 +140,12 @@ export type Effect =
   /** The turn is sealed, on disk. */
   | { readonly _tag: "Sealed"; readonly end: TurnEvent.TurnEnd }
 
-/** A turn in one of its lives. */
-export interface State {
+/** A turn in one of its lives, at first before `Begin`. */
+export class State {
   readonly setup: Setup
   readonly ledger: Ledger
   /** The commands under way. */
-  readonly open: ReadonlyArray<Command>
+  readonly open: ReadonlyArray<Command> = []
   /** The call that was made and has no record yet. */
   readonly call:
     | {
@@ -155,52 +155,37 @@ export interface State {
         /** Its end has been observed. */
         readonly isObserved: boolean
       }
-    | undefined
+    | undefined = undefined
   /** The append that is not confirmed. */
-  readonly pending: (Append & { readonly then: ReadonlyArray<Effect> }) | undefined
+  readonly pending: (Append & { readonly then: ReadonlyArray<Effect> }) | undefined = undefined
   /** Records and events for the next append. */
-  readonly records: ReadonlyArray<Named>
-  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+  readonly records: ReadonlyArray<Named> = []
+  readonly events: ReadonlyArray<TurnEvent.PersistedEvent> = []
   /** Records of earlier lives, and how many of them were followed. */
-  readonly known: ReadonlyArray<Records.Stored>
-  readonly followed: number
-  readonly persisted: ReadonlyArray<string>
-  readonly cut: Records.Seal["cut"]
-  readonly stopped: TurnStopped | undefined
-  readonly offered: { readonly step: number; readonly offers: Offers } | undefined
+  readonly known: ReadonlyArray<Records.Stored> = []
+  readonly followed: number = 0
+  readonly persisted: ReadonlyArray<string> = []
+  readonly cut: Records.Seal["cut"] = undefined
+  readonly stopped: TurnStopped | undefined = undefined
+  readonly offered: { readonly step: number; readonly offers: Offers } | undefined = undefined
   /** The open commands of a ledger: a request to a model is made once, and looked at before an append and after it. */
-  readonly found: { readonly ledger: Ledger; readonly commands: ReadonlyArray<Command> } | undefined
+  readonly found: { readonly ledger: Ledger; readonly commands: ReadonlyArray<Command> } | undefined = undefined
   /** The step whose `step-start` was emitted in this life. */
-  readonly announced: number | undefined
+  readonly announced: number | undefined = undefined
   /** The wait that was announced last in this life. */
-  readonly wait: RetryEvent.Announced | undefined
+  readonly wait: RetryEvent.Announced | undefined = undefined
   /** The last record is of an earlier life. */
-  readonly isTakenUp: boolean
+  readonly isTakenUp: boolean = false
   /** When the last call of this life began, until there is no decision due about it. Epoch milliseconds. */
-  readonly calledAt: number | undefined
+  readonly calledAt: number | undefined = undefined
   /** When the tool calls that run now began, by number; `undefined`: the end of the call has been observed. */
-  readonly toolsAt: ReadonlyMap<number, number | undefined>
+  readonly toolsAt: ReadonlyMap<number, number | undefined> = new Map()
+
+  constructor(setup: Setup) {
+    this.setup = setup
+    this.ledger = start(setup.facts)
+  }
 }
 
 /** Makes the state of a turn before `Begin`. */
-export const make = (setup: Setup): State => ({
-  setup,
-  ledger: start(setup.facts),
-  open: [],
-  call: undefined,
-  pending: undefined,
-  records: [],
-  events: [],
-  known: [],
-  followed: 0,
-  persisted: [],
-  cut: undefined,
-  stopped: undefined,
-  offered: undefined,
-  found: undefined,
-  announced: undefined,
-  wait: undefined,
-  isTakenUp: false,
-  calledAt: undefined,
-  toolsAt: new Map()
-})
+export const make = (setup: Setup): State => new State(setup)

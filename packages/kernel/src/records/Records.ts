@@ -305,45 +305,30 @@ export interface Stored {
   readonly value: string
 }
 
-/** A kind of records. */
-export interface KindOf<K extends Kind> {
-  readonly kind: K
-  readonly schema: Schema.Codec<ValueOf<K>, unknown>
-  readonly of: (place: RecordPosition, value: ValueOf<K>) => RecordOf<K>
+/** How the values of a kind are written. */
+interface Format<Value> {
+  readonly schema: Schema.Codec<Value, unknown>
   /** Reads a value; `undefined`: it cannot be read. */
-  readonly read: (text: string) => ValueOf<K> | undefined
-  /** The same as a record. */
-  readonly parse: (position: RecordPosition, text: string) => RecordOf<K> | undefined
+  readonly read: (text: string) => Value | undefined
 }
 
-const kindOf = <K extends Kind, I>(kind: K, schema: Schema.Codec<ValueOf<K>, I>): KindOf<K> => {
+const formatOf = <Value, I>(schema: Schema.Codec<Value, I>): Format<Value> => {
   const decode = Schema.decodeUnknownOption(schema)
-  const of = ({ number, step }: RecordPosition, value: ValueOf<K>): RecordOf<K> => ({ kind, step, number, value })
-  const read = (text: string): ValueOf<K> | undefined => Option.getOrUndefined(decode(JsonShape.parse(text)))
-  return {
-    kind,
-    schema,
-    of,
-    read,
-    parse: (place, text) => {
-      const value = read(text)
-      return value === undefined ? undefined : of(place, value)
-    }
-  }
+  return { schema, read: (text) => Option.getOrUndefined(decode(JsonShape.parse(text))) }
 }
 
 /** Every kind. */
-export const kinds: { readonly [K in Kind]: KindOf<K> } = {
-  Final: kindOf("Final", Final),
-  Route: kindOf("Route", Beginning),
-  Content: kindOf("Content", Content),
-  Attempt: kindOf("Attempt", AttemptOutcome),
-  Decision: kindOf("Decision", Directive),
-  Wake: kindOf("Wake", Wake),
-  Compaction: kindOf("Compaction", CompactionOutcome),
-  Begun: kindOf("Begun", Begun),
-  Tool: kindOf("Tool", ToolResult),
-  Seal: kindOf("Seal", Seal)
+export const kinds: { readonly [K in Kind]: Format<ValueOf<K>> } = {
+  Final: formatOf(Final),
+  Route: formatOf(Beginning),
+  Content: formatOf(Content),
+  Attempt: formatOf(AttemptOutcome),
+  Decision: formatOf(Directive),
+  Wake: formatOf(Wake),
+  Compaction: formatOf(CompactionOutcome),
+  Begun: formatOf(Begun),
+  Tool: formatOf(ToolResult),
+  Seal: formatOf(Seal)
 }
 
 /** Makes a record of a value that an engine has returned under the name of the record. */
@@ -372,7 +357,8 @@ export const positionOf = (name: string): (RecordPosition & { readonly kind: Kin
 /** Reads a record; `undefined`: its kind is unknown, or its value cannot be read. */
 export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
   const place = positionOf(name)
-  return place && kinds[place.kind].parse(place, value)
+  const read = place && kinds[place.kind].read(value)
+  return place && read && recordOf(place.kind, place, read)
 }
 
 /** Reads the value of a record of one kind; `undefined`: it is of another kind and its value is not decoded, or it cannot be read. */

@@ -1,5 +1,6 @@
 /** Seals a turn that its host does not run any more. */
 import type { Failure, TurnEvent } from "@holdfast/wire"
+import { eventOf } from "../internal/machine/Batch.ts"
 import { CANCELLED } from "../internal/machine/Decisions.ts"
 import { ending, type Tally } from "../internal/machine/Ending.ts"
 import type { TurnFacts } from "../internal/machine/Ledger.ts"
@@ -26,23 +27,13 @@ export const sealing = (
     readonly unclosed: number | undefined
     readonly discarded: number | undefined
   }
-): {
-  readonly events: readonly [TurnEvent.PersistedEvent, ...ReadonlyArray<TurnEvent.PersistedEvent>]
-  readonly end: TurnEvent.TurnEnd
-} => {
-  const { endedAt, status, unclosed } = outcome
-  const { conversationId, turnId } = identity
+): { readonly events: ReadonlyArray<TurnEvent.PersistedEvent>; readonly end: TurnEvent.TurnEnd } => {
+  const { endedAt, status, unclosed: attempt } = outcome
   const failure = status === "failed" ? outcome.failure : undefined
   const [end, ...errors] = ending(identity, tally, { status, failure, report: undefined, endedAt })
   const finalError = failure?.message ?? CANCELLED
-  const before: ReadonlyArray<TurnEvent.PersistedEvent> = [
-    ...(outcome.discarded === undefined ? [] : [discarded({ conversationId, turnId }, outcome.discarded, LOST)]),
-    ...(unclosed === undefined
-      ? []
-      : [
-          { conversationId, turnId, type: "retry-end" as const, attempt: unclosed, success: false as const, finalError }
-        ])
-  ]
-  const [first = end, ...rest] = [...before, ...errors, end]
-  return { events: [first, ...rest], end }
+  const shown = outcome.discarded === undefined ? [] : [discarded(identity, outcome.discarded, LOST)]
+  const chain =
+    attempt === undefined ? [] : [eventOf(identity, { type: "retry-end", attempt, success: false, finalError })]
+  return { events: [...shown, ...chain, ...errors, end], end }
 }

@@ -32,17 +32,7 @@ export interface Open {
 }
 
 /** Returns the open question among the records of one response's questions, oldest first; `undefined`: there is none. */
-export const openIn = (wakes: ReadonlyArray<Wake>): Open | undefined => {
-  let open: Open | undefined
-  for (const wake of wakes) {
-    if (wake.type === "asked") open = { asks: wake.asks, since: wake.at ?? 0, until: wake.until }
-    else if (open !== undefined) {
-      const asks = after(open.asks, wake)
-      open = asks && { ...open, asks, until: wake.type === "until" ? wake.until : open.until }
-    }
-  }
-  return open
-}
+export const openIn = (wakes: ReadonlyArray<Wake>): Open | undefined => wakes.reduce<Open | undefined>(after, undefined)
 
 /** The question in the place of a wait's failure: it follows no error. */
 export const failureOf = ({ message }: TurnEvent.Asks): Failure.Failure => ({
@@ -51,9 +41,12 @@ export const failureOf = ({ message }: TurnEvent.Asks): Failure.Failure => ({
   retryable: false
 })
 
-/** Returns the rest of a question after a record; `undefined`: each call has an answer, or none will come. */
-export const after = ({ calls = [] }: TurnEvent.Asks, wake: Wake): TurnEvent.Asks | undefined => {
-  if (wake.type === "elapsed" || wake.type === "cancelled") return undefined
+/** Returns the open question after a record; `undefined`: each call has an answer, or none will come. */
+export const after = (open: Open | undefined, wake: Wake): Open | undefined => {
+  if (wake.type === "asked") return { asks: wake.asks, since: wake.at ?? 0, until: wake.until }
+  if (open === undefined || wake.type === "elapsed" || wake.type === "cancelled") return undefined
+  const { calls = [] } = open.asks
   const left = calls.filter(({ toolCallId }) => wake.type !== "answered" || wake.toolCallId !== toolCallId)
-  return left.length === 0 ? undefined : of(left)
+  if (left.length === 0) return undefined
+  return { ...open, asks: of(left), until: wake.type === "until" ? wake.until : open.until }
 }

@@ -14,7 +14,7 @@
 import { Interruption } from "@holdfast/journal"
 import { Turn as KernelTurn, TurnStopped, Observer } from "@holdfast/kernel"
 import { type Ids, type TurnEvent, type Failure, Target, defined } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Option, Array as Arr, Clock } from "effect"
+import { Deferred, Duration, Effect, Option, Clock } from "effect"
 import { type Engine, History, Sealing as KernelSealing } from "@holdfast/kernel/host"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
@@ -162,7 +162,7 @@ export const seal = Effect.fnUntraced(function* (
           ...defined({ prompt: yield* patiently(store.prompt(turnId)) })
         })
   const end: TurnEvent.TurnEnd = isUnbegun ? { ...seal, queued: true } : seal
-  const all = isUnbegun ? Arr.of(end) : Arr.appendAll(opening, events)
+  const all = isUnbegun ? [end] : [...opening, ...events]
   const append = { conversationId, turnId, seq: records.length, records: [], events: all, position: known.length }
   const { hub } = session
   const write = Effect.map(TurnLog.one(log, append), (stored) => {

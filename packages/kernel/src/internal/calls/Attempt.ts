@@ -16,7 +16,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Content } from "./Content.ts"
-import * as CallFailure from "../../calls/CallFailure.ts"
+import type * as CallFailure from "../../calls/CallFailure.ts"
 import * as ProviderCall from "../../calls/ProviderCall.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
 import { isContent, type Provider, type ProviderEvent, type ProviderRequest } from "../../ports/Provider.ts"
@@ -200,7 +200,7 @@ export class Listening implements ProviderCall.Listener {
           this.how = { _tag: "Finished", finishReason: event.finishReason }
           return false
         case "error":
-          this.how = broken(CallFailure.emitted(event.failure), event.body)
+          this.how = { _tag: "Broken", ...ProviderCall.failureOf(event) }
           return false
         default:
           return event satisfies never
@@ -215,7 +215,7 @@ export class Listening implements ProviderCall.Listener {
   }
 
   private broken(failure: Failure.Failure): false {
-    this.how = broken(failure)
+    this.how = { _tag: "Broken", failure }
     return false
   }
 }
@@ -228,10 +228,7 @@ type End =
   | ({ readonly _tag: "Broken" } & CallFailure.Broken)
 
 /** How a call ended that sent neither `finish` nor `error`. */
-const unfinished = (end: ProviderCall.End): End => {
-  const { body, failure } = ProviderCall.brokenOf(end)
-  return broken(failure, body)
-}
+const unfinished = (end: ProviderCall.End): End => ({ _tag: "Broken", ...ProviderCall.brokenOf(end) })
 
 const fileOf = Schema.decodeUnknownOption(FilePart.ModelFile)
 
@@ -240,9 +237,4 @@ const notValid = ({ mediaType }: Message.ModelFile): Failure.Failure => ({
   reason: "invalid-response",
   message: `The response has a file of type "${mediaType}" that is not valid: expected a media type such as "image/png", with base64 or an https address.`,
   retryable: false
-})
-
-const broken = (failure: Failure.Failure, body?: string): End => ({
-  _tag: "Broken",
-  ...CallFailure.withBody(failure, body)
 })

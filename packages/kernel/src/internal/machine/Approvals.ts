@@ -38,25 +38,18 @@ export const UNASKED: Approval = {
 
 /** Applies a record of a question. */
 export const woken = (ledger: Ledger, before: Round, wake: Wake): Ledger => {
-  const { approvals, asked, calls } = before
-  const at = wake.at ?? 0
-  const next = (change: Partial<Round>): Ledger => ({
+  const { asked: open, calls, parts } = before
+  const asked = ToolQuestion.after(open, wake)
+  const next = (approvals: Round["approvals"]): Ledger => ({
     ...ledger,
-    phase: { _tag: "Tools", round: { ...before, parts: before.parts + 1, ...change } }
+    phase: { _tag: "Tools", round: { ...before, parts: parts + 1, approvals, asked } }
   })
-  if (wake.type === "asked") return { ...next({ asked: { asks: wake.asks, since: at, until: wake.until } }), chain: 0 }
-  if (asked === undefined) return next({})
-  const asks = ToolQuestion.after(asked.asks, wake)
-  const given = approvalOf(asked, wake, at)
-  const answered = calls.map(
-    (call, i) => approvals[i] ?? (isIn(asked.asks, call) && !isIn(asks, call) ? given : undefined)
-  )
-  if (asks === undefined)
-    return new Batch(next({ approvals: answered, asked: undefined })).closeChain({ success: true }).done() // P11
-  return next({
-    approvals: answered,
-    asked: { ...asked, asks, until: wake.type === "until" ? wake.until : asked.until }
-  })
+  if (wake.type === "asked") return { ...next(before.approvals), chain: 0 }
+  if (open === undefined) return next(before.approvals)
+  const given = approvalOf(open, wake, wake.at ?? 0)
+  const isAnswered = (call: Message.ToolCallPart) => isIn(open.asks, call) && !isIn(asked?.asks, call)
+  const answered = next(calls.map((call, i) => before.approvals[i] ?? (isAnswered(call) ? given : undefined)))
+  return asked === undefined ? new Batch(answered).closeChain({ success: true }).done() : answered // P11
 }
 
 /** Makes the event of a question: emitted before its sleep, and again when its deadline is moved. */

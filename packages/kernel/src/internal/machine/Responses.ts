@@ -61,19 +61,8 @@ export const compacted = (
     }
     case "Failed": {
       const { endedAt, failure, spread } = outcome
-      const failedCall: FailedCall = {
-        of: "compaction",
-        number,
-        failure,
-        contentSeen: false,
-        unseen: undefined,
-        whole: false,
-        spread,
-        endedAt,
-        last: tooLong,
-        attempt
-      }
-      return { ...made, tally: called(made.tally, failure), phase: deciding(failedCall) }
+      const failedCall = { ...failedCallOf(attempt, tooLong), number, failure, spread, endedAt }
+      return { ...made, tally: called(made.tally, failure), phase: deciding({ ...failedCall, of: "compaction" }) }
     }
     case "Compacted": {
       const { endedAt, summary, upTo, usage } = outcome

@@ -54,12 +54,8 @@ export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(l
 
 /** Switches to the target that a person chose (X4). */
 export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
-  const { turn, routing } = ledger
-  const route = switched(target, routing.route)
-  const from = targetNameOf(ledger)
-  const to = Target.format(target)
-  const chosen = { ...ledger, routing: { primary: target, route, unproven: undefined } }
-  return from === to ? chosen : persist(chosen, [eventOf(turn, { type: "model-change", from, to })])
+  const taken = take(ledger, switched(target, ledger.routing.route))
+  return { ...taken, routing: { ...taken.routing, primary: target, unproven: undefined } }
 }
 
 /** Makes the event of a fallback that has answered for the first time (P8). */
