@@ -15,7 +15,7 @@ describe("a pull that pushes", () => {
           const seen: Array<number> = []
           const doubled = Push.through(
             Effect.map(pull, (value) => value * 2),
-            pull,
+            () => pull,
             (value) => value * 2
           )
           const exit = Effect.runPromiseExit(
@@ -76,11 +76,7 @@ describe("a pull that pushes", () => {
     Effect.gen(function* () {
       const { calls, give, pull } = PushSource.make<number>()
       const odd = (value: number) => (value % 2 === 1 ? value : undefined)
-      const filtered: Pull.Pull<number, never> = Push.through(
-        Effect.flatMap(pull, (value) => (odd(value) === undefined ? filtered : Effect.succeed(value))),
-        pull,
-        odd
-      )
+      const filtered: Pull.Pull<number, never> = Push.filterMap(pull, odd)
       const seen: Array<number> = []
       yield* Effect.forkChild(
         Push.forEach(filtered, (value) => void seen.push(value)),

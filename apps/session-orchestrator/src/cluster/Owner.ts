@@ -173,17 +173,12 @@ const following = <E extends Tagged>(
           }
         })
   )
-  return Push.attach(next, () => {
-    const push = owner === undefined || isOver ? undefined : Push.of(owner.pull)
-    if (push === undefined) return undefined
-    return (take, over) =>
-      push((chunk) => {
-        const frames = seen(chunk)
-        const goesOn = frames === undefined || take(frames)
-        if (goesOn && isOver) over()
-        return goesOn && !isOver
-      }, over)
-  })
+  return Push.through(
+    next,
+    () => owner?.pull,
+    seen,
+    () => isOver
+  )
 }
 
 /** Between two tries to reach an owner. */

@@ -31,21 +31,40 @@ export const attach = <A, E, Done>(
 export const of = <A, E, Done>(pull: Pull.Pull<A, E, Done>): Push<A> | undefined =>
   isPushing(pull) ? pull[PUSH]() : undefined
 
-/** A pull that was made from `source` by `f`, with a push made the same way. `f` returns `undefined` for a value to drop. */
+/**
+ * A pull that was made from a source by `f`, with a push made the same way. `f` returns `undefined` for a value to drop. The push is over with
+ * the value from which on `isOver` holds.
+ */
 export const through = <A, B, E, Done>(
   pull: Pull.Pull<B, E, Done>,
-  source: Pull.Pull<A, unknown, unknown>,
-  f: (value: A) => B | undefined
+  source: () => Pull.Pull<A, unknown, unknown> | undefined,
+  f: (value: A) => B | undefined,
+  isOver = () => false
 ): Pull.Pull<B, E, Done> =>
   attach(pull, () => {
-    const push = of(source)
+    const from = isOver() ? undefined : source()
+    const push = from && of(from)
     if (push === undefined) return undefined
     return (take, over) =>
       push((value) => {
         const next = f(value)
-        return next === undefined || take(next)
+        const goesOn = next === undefined || take(next)
+        if (goesOn && isOver()) over()
+        return goesOn && !isOver()
       }, over)
   })
+
+/** A pull of what `f` makes of the values of another, without `undefined`; it pushes where the other does. */
+export const filterMap = <A, B, E, Done>(
+  pull: Pull.Pull<A, E, Done>,
+  f: (value: A) => B | undefined
+): Pull.Pull<B, E, Done> => {
+  const next: Pull.Pull<B, E, Done> = Effect.flatMap(pull, (value) => {
+    const made = f(value)
+    return made === undefined ? next : Effect.succeed(made)
+  })
+  return through(next, () => pull, f)
+}
 
 /**
  * Calls `act` with each value of a pull, until the pull ends. `act` returns an effect that has to run before the next value, if there is one.

@@ -85,18 +85,12 @@ export const ofTurn =
           return chunk
         }
         const more = Effect.map(own, seen)
-        return Push.attach(
-          Effect.suspend(() => (isOver ? Cause.done() : more)),
-          () => {
-            const push = isOver ? undefined : Push.of(own)
-            if (push === undefined) return undefined
-            return (take, over) =>
-              push((chunk) => {
-                const goesOn = take(seen(chunk))
-                if (goesOn && isOver) over()
-                return goesOn && !isOver
-              }, over)
-          }
+        const next = Effect.suspend(() => (isOver ? Cause.done() : more))
+        return Push.through(
+          next,
+          () => own,
+          seen,
+          () => isOver
         )
       })
     )
@@ -125,18 +119,12 @@ const following = <A, E, E2>(
 }
 
 /** The frames that pass a test. A chunk whose frames all pass stays the same array, which is encoded once for all subscribers. */
-const filtered = <E>(pull: Pull.Pull<Chunk, E>, passes: (frame: Frame) => boolean): Pull.Pull<Chunk, E> => {
-  const passing = (chunk: Chunk): Chunk | undefined => {
+const filtered = <E>(pull: Pull.Pull<Chunk, E>, passes: (frame: Frame) => boolean): Pull.Pull<Chunk, E> =>
+  Push.filterMap(pull, (chunk) => {
     if (chunk.every(passes)) return chunk
     const some = chunk.filter(passes)
     return Arr.isReadonlyArrayNonEmpty(some) ? some : undefined
-  }
-  const next: Pull.Pull<Chunk, E> = Effect.flatMap(pull, (chunk) => {
-    const some = passing(chunk)
-    return some === undefined ? next : Effect.succeed(some)
   })
-  return Push.through(next, pull, passing)
-}
 
 const isKnown = ({ id }: Frame, last: number): boolean => id !== undefined && id <= last
 

@@ -122,7 +122,7 @@ const ofTurn = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<string, E> =>
   Stream.transformPull(frames, (pull) =>
     Effect.sync(() => {
       let state = UiMessageParts.initial
-      const texts = (chunk: ReadonlyArray<Frame>): Arr.NonEmptyReadonlyArray<string> | undefined => {
+      return Push.filterMap(pull, (chunk): Arr.NonEmptyReadonlyArray<string> | undefined => {
         const all: Array<string> = []
         for (const { event } of chunk) {
           const [after, parts] = UiMessageParts.next(state, event)
@@ -131,13 +131,7 @@ const ofTurn = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<string, E> =>
           if (event.type === "turn-end") all.push(DONE)
         }
         return Arr.isReadonlyArrayNonEmpty(all) ? all : undefined
-      }
-      const next: typeof mapped = Effect.flatMap(pull, (chunk) => {
-        const some = texts(chunk)
-        return some === undefined ? next : Effect.succeed(some)
       })
-      const mapped: Effect.Effect<Arr.NonEmptyReadonlyArray<string>, Effect.Error<typeof pull>> = next
-      return Push.through(mapped, pull, texts)
     })
   )
 
