@@ -128,7 +128,8 @@ const gates = Layer.unwrap(
     const { database, gate, providers } = yield* Config
     const endpointOf = Gates.endpointsOf(providers)
     const allowanceOf = Gates.allowancesOf(providers)
-    if (!gate.enabled) return Gates.layerLimits(allowanceOf)
+    // Limits alone: every turn keeps to its schedule, whatever other turns find.
+    if (!gate.enabled) return Gates.layer(() => undefined, allowanceOf)
     if (database.url === undefined) return Gates.layer(endpointOf, allowanceOf)
     const url = database.url
     const { layerClient } = yield* Effect.promise(() => import("./storage/sql/Postgres.ts"))

@@ -4,12 +4,13 @@
  * Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call would have met
  * the shared failure.
  */
-import { RecordedWait, type StorageError, Timer } from "@holdfast/journal"
+import { type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
-import { type Allowance, Gate, News } from "@holdfast/policy"
+import type { History } from "@holdfast/kernel/host"
+import { type Allowance, Gate, News, type Sleepers } from "@holdfast/policy"
 import { defined, Failure, type Ids, Target } from "@holdfast/wire"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Predicate } from "effect"
 import type { Values } from "../../config/Config.ts"
 import * as ProviderTable from "../../config/ProviderTable.ts"
 import { GateTable, type Posted } from "../../storage/tables/GateTable.ts"
@@ -118,10 +119,6 @@ export const layerShared = (
     })
   )
 
-/** Limits alone: every turn keeps to its schedule, whatever other turns find. */
-export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer.Timer> =>
-  layer(none, allowanceOf)
-
 /** Neither gates nor limits. */
 export const noop: Gates["Service"] = {
   of: () => undefined,
@@ -142,20 +139,12 @@ export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): 
 export const waitOf = (
   gates: Gates["Service"],
   turnId: Ids.TurnId,
-  { basis, delayMs, failure, isMoved, retryAt, route, since }: RetryStrategy.PendingRetry
+  wait: RetryStrategy.PendingRetry
 ): GateWait | undefined => {
+  const { failure, route } = wait
   const gatekeeper = Failure.isOfSpendLimit(failure) ? undefined : gates.of(route)
-  if (gatekeeper === undefined) return undefined
-  return gateWait(gatekeeper, turnId, {
-    delayMs,
-    isMoved,
-    retryAt,
-    since,
-    hintMs: failure.hint?.retryAfterMs,
-    ofEndpoint: Gate.concerns(failure),
-    isLast: RecordedWait.isLast(basis),
-    past: RecordedWait.pastOf(basis)
-  })
+  const hintMs = failure.hint?.retryAfterMs
+  return gatekeeper && gateWait(gatekeeper, turnId, { ...wait, hintMs, ofEndpoint: Gate.concerns(failure) })
 }
 
 /**
@@ -165,14 +154,16 @@ export const waitOf = (
 export const waitOfRecord = (
   gates: Gates["Service"],
   turnId: Ids.TurnId,
-  wait: RecordedWait.CurrentWait,
+  { decision, isMoved, retryAt, since, target: own }: RecordedWait,
   model: string
 ): GateWait | undefined => {
-  if (wait.isOfTools === true) return undefined
-  const target = Target.parse(model)
-  const to = wait.route ?? (target && { target })
+  if (decision === undefined) return undefined // it waits for answers about tool calls
+  const { basis, delayMs } = decision
+  const target = Target.parse(own ?? model)
+  const to = decision.route ?? (target && { target })
   const gatekeeper = to && gates.of(to)
-  return gatekeeper && gateWait(gatekeeper, turnId, wait)
+  const [hintMs, ofEndpoint] = [numberAt(basis, "hintMs"), valueAt(basis, "ofEndpoint") !== false]
+  return gatekeeper && gateWait(gatekeeper, turnId, { basis, delayMs, hintMs, isMoved, ofEndpoint, retryAt, since })
 }
 
 // --- internal
@@ -180,24 +171,43 @@ export const waitOfRecord = (
 const gateWait = (
   gatekeeper: Gatekeeper,
   turnId: Ids.TurnId,
-  { delayMs, hintMs = 0, isLast, isMoved, ofEndpoint, past, retryAt, since }: WaitAtGate
+  { basis, delayMs, hintMs = 0, isMoved, ofEndpoint, retryAt, since }: WaitAtGate
 ): GateWait => ({
   gatekeeper,
   turnId,
   since: retryAt - delayMs,
   waitMs: delayMs,
-  notBefore: isMoved || ofEndpoint === false ? Infinity : since + hintMs,
+  notBefore: isMoved || !ofEndpoint ? Infinity : since + hintMs,
   isWanted: isMoved,
-  mayShare: isLast !== true,
-  ...defined({ past })
+  mayShare: valueAt(basis, "isLast") !== true,
+  ...defined({ past: pastOf(basis) })
 })
 
+/** The wait of a turn by its records. */
+type RecordedWait = Pick<History.Wait, "decision" | "isMoved" | "retryAt" | "since" | "target">
+
 /** The facts of a wait that its gate needs, of a live turn or by its records. */
-interface WaitAtGate extends Pick<RecordedWait.CurrentWait, "delayMs" | "isMoved" | "retryAt" | "since"> {
-  readonly hintMs?: number | undefined
-  readonly ofEndpoint?: boolean | undefined
-  readonly isLast?: boolean | undefined
-  readonly past?: RecordedWait.GatePast | undefined
+interface WaitAtGate extends Pick<RetryStrategy.PendingRetry, "delayMs" | "isMoved" | "retryAt" | "since"> {
+  /** That of its decision (`Basis`), of any version. */
+  readonly basis?: unknown
+  /** The provider's hint, in milliseconds. */
+  readonly hintMs: number | undefined
+  /** The failure is evidence about the endpoint. */
+  readonly ofEndpoint: boolean
+}
+
+/** What the gate of a wait with this basis keeps of the turn. */
+const pastOf = (basis: unknown): Sleepers.Remembered | undefined => {
+  const past = valueAt(basis, "past")
+  const [odd, restsUntil] = [numberAt(past, "odd"), numberAt(past, "restsUntil")]
+  return odd === undefined || restsUntil === undefined ? undefined : { odd, restsUntil }
+}
+
+const valueAt = (value: unknown, key: string): unknown => (Predicate.hasProperty(value, key) ? value[key] : undefined)
+
+const numberAt = (value: unknown, key: string): number | undefined => {
+  const found = valueAt(value, key)
+  return typeof found === "number" ? found : undefined
 }
 
 /** Time between two exchanges: short enough for a crowd, negligible for a database. */

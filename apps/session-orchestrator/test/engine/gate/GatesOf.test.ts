@@ -75,15 +75,22 @@ describe("a turn that waits", () => {
     Effect.gen(function* () {
       const known = yield* gates
       const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
-      const begun = { delayMs: 4_000, retryAt: 5_000, since: 1_000, isMoved: false }
+      const begun = { retryAt: 5_000, since: 1_000, isMoved: false, target: undefined }
+      const decided = (over: object) =>
+        ({ decision: { _tag: "Retry", attempt: 0, delayMs: 4_000, retryAt: 5_000, ...over } }) as const
       const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[2]>, model = "a/m") =>
-        Gates.waitOfRecord(known, turnId, { ...begun, ...over }, model)
+        Gates.waitOfRecord(known, turnId, { ...begun, ...decided({}), ...over }, model)
       const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
       assert.deepStrictEqual(of({}), base)
-      assert.deepStrictEqual(of({ hintMs: 700 }), { ...base, notBefore: 1_700 })
+      assert.deepStrictEqual(of(decided({ basis: { hintMs: 700 } })), { ...base, notBefore: 1_700 })
       assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
-      assert.deepStrictEqual(of({ ofEndpoint: false }), { ...base, notBefore: Infinity })
-      assert.deepStrictEqual(of({ route: { target } }, "b/m"), base)
+      assert.deepStrictEqual(of(decided({ basis: { ofEndpoint: false } })), { ...base, notBefore: Infinity })
+      assert.deepStrictEqual(of(decided({ basis: { isLast: true } })), { ...base, mayShare: false })
+      const past = { odd: 1.5, restsUntil: 9_000 }
+      assert.deepStrictEqual(of(decided({ basis: { past } })), { ...base, past })
+      assert.deepStrictEqual(of(decided({ route: { target } }), "b/m"), base)
+      assert.deepStrictEqual(of({ target: "a/m" }, "b/m"), base)
+      assert.isUndefined(of({ decision: undefined }))
       assert.isUndefined(of({}, "b/m"))
       assert.isUndefined(of({}, "none"))
     })
