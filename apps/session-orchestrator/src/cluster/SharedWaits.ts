@@ -106,6 +106,19 @@ export const make = Effect.fnUntraced(function* ({
   }
 })
 
+/** The conversations of the held calls that have not ended. */
+export const openCalls = (
+  sql: SqlClient.SqlClient
+): Effect.Effect<ReadonlyArray<Ids.ConversationId>, SqlError.SqlError> =>
+  Effect.map(
+    sql<Pick<Row, "conversationId">>`
+      SELECT c.conversation_id AS "conversationId" FROM turns t JOIN conversations c ON c.number = t.conversation
+      WHERE t.end_event_id IS NULL AND c.conversation_id LIKE 'holdfast-call-%'`,
+    (rows) => rows.map(({ conversationId }) => conversationId)
+  )
+
+// --- internal
+
 /** A turn of a held call. */
 interface CallTurn {
   readonly conversationId: Ids.ConversationId
@@ -133,19 +146,6 @@ const turnsOfCall = (
       Effect.map(payload === null ? Effect.undefined : TurnTable.endOf(payload, ids), (end) => ({ ...ids, end }))
     )
   )
-
-/** The conversations of the held calls that have not ended. */
-export const openCalls = (
-  sql: SqlClient.SqlClient
-): Effect.Effect<ReadonlyArray<Ids.ConversationId>, SqlError.SqlError> =>
-  Effect.map(
-    sql<Pick<Row, "conversationId">>`
-      SELECT c.conversation_id AS "conversationId" FROM turns t JOIN conversations c ON c.number = t.conversation
-      WHERE t.end_event_id IS NULL AND c.conversation_id LIKE 'holdfast-call-%'`,
-    (rows) => rows.map(({ conversationId }) => conversationId)
-  )
-
-// --- internal
 
 interface Row extends Pick<CallTurn, "conversationId" | "turnId"> {
   readonly payload: string | null

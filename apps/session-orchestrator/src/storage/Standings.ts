@@ -118,16 +118,12 @@ const noteAll = (sql: SqlClient.SqlClient) =>
 
 /** The entries of changes whose pauses are unlike the stored ones, as they are known. */
 const newsOf = (changes: Standing.Standing, stored: Standing.Standing, known: Standing.Standing): Standing.Standing =>
-  Standing.ofKinds((kind) =>
-    Object.fromEntries(
-      Object.entries(changes[kind]).flatMap(([name, { cleared, pauses }]) => {
-        const like = stored[kind][name]?.pauses ?? []
-        const isNews = cleared !== undefined || !pauses.every((pause) => like.some((other) => isLike(pause, other)))
-        const entry = known[kind][name]
-        return isNews && entry !== undefined ? [[name, entry]] : []
-      })
-    )
-  )
+  mapped(changes, ({ kind, name }, { cleared, pauses }) => {
+    const like = stored[kind][name]?.pauses ?? []
+    const isNews = cleared !== undefined || !pauses.every((pause) => like.some((other) => isLike(pause, other)))
+    const entry = known[kind][name]
+    return isNews && entry !== undefined ? [[name, entry]] : []
+  })
 
 /** Whether two turns have found the same pause, within a short time. */
 const isLike = (pause: Standing.Pause, { askedUntil, reason, retryable, since = 0, until }: Standing.Pause): boolean =>
@@ -139,13 +135,15 @@ const isLike = (pause: Standing.Pause, { askedUntil, reason, retryable, since = 
 
 /** With other names of providers. */
 const renamed = (standing: Standing.Standing, rename: (provider: string) => string): Standing.Standing =>
+  mapped(standing, ({ name }, entry) => [[name.replace(/^[^/]*/u, rename), entry]])
+
+/** A standing with what a function makes of each entry. */
+const mapped = (
+  standing: Standing.Standing,
+  change: (thing: Standing.Thing, entry: Standing.Entry) => ReadonlyArray<readonly [string, Standing.Entry]>
+): Standing.Standing =>
   Standing.ofKinds((kind) =>
-    Object.fromEntries(
-      Object.entries(standing[kind]).map(([name, entry]) => [
-        name.replace(/^[^/]*/u, (provider) => rename(provider)),
-        entry
-      ])
-    )
+    Object.fromEntries(Object.entries(standing[kind]).flatMap(([name, entry]) => change({ kind, name }, entry)))
   )
 
 const BETTER_LEFT_ALONE = "which targets and credentials are better left alone"

@@ -14,6 +14,7 @@ import type { StorageError } from "../StorageError.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as GroupRead from "./GroupRead.ts"
 import * as DatabaseWait from "./DatabaseWait.ts"
+import * as Rows from "./Rows.ts"
 import * as StorageFailure from "./StorageFailure.ts"
 import type { TableError } from "./JournalTable.ts"
 
@@ -21,8 +22,6 @@ import type { TableError } from "./JournalTable.ts"
 export interface Options {
   /** Names the database in errors: its file, or its address without a password. */
   readonly database: string
-  /** It is a server, which can be silent; a file answers or fails. */
-  readonly isServer?: boolean
   /** Runs an effect in a transaction, or in a savepoint of the open transaction. Absent: `SqlClient.withTransaction`. */
   readonly transaction?: GroupCommit.Options<TableError>["transaction"]
   /** Is called for each error of a statement, with its explanation. */
@@ -44,8 +43,9 @@ export interface Health {
 const READS_AT_ONCE = 64
 
 /** Uses the `SqlClient` of the context until the scope ends. Its tables must exist at the first read or write. */
-export const make = Effect.fnUntraced(function* ({ database, isServer = false, onError, transaction }: Options) {
+export const make = Effect.fnUntraced(function* ({ database, onError, transaction }: Options) {
   const sql = yield* SqlClient.SqlClient
+  const isServer = Rows.isServer(sql)
   const begin = transaction ?? sql.withTransaction
   const health: Health = { commits: 0, trouble: undefined }
   const explained = (attempted: string, error: TableError): StorageError => {
@@ -55,6 +55,7 @@ export const make = Effect.fnUntraced(function* ({ database, isServer = false, o
   }
   const failed = (attempted: string) => Effect.mapError((error: TableError) => explained(attempted, error))
   const answered = (limit: Duration.Duration) =>
+    // A server can be silent; a file answers or fails.
     isServer ? DatabaseWait.within<TableError>(limit, () => StorageFailure.silence(limit)) : identity
   const patiently = <A>(effect: Effect.Effect<A, TableError>) =>
     answered(DatabaseWait.SILENCE_LIMIT)(DatabaseWait.whileBusy(isBusy)(effect))

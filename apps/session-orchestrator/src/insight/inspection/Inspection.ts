@@ -65,7 +65,7 @@ const make = Effect.fnUntraced(function* (
   settings: Settings,
   owner?: Effect.Effect<unknown, unknown>
 ) {
-  const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
+  const { read, sql } = yield* SqlDatabase.make({ database })
   const lists = yield* Lists
   const store = yield* Store
   const holders = read("its runners")(Holders.read(sql))

@@ -96,14 +96,7 @@ const onConnection = <A, E>(
 const commitOn = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(connection.executeRaw("COMMIT", []), (answer) =>
     Predicate.hasProperty(answer, "command") && answer.command === "ROLLBACK"
-      ? Effect.fail(
-          new SqlError.SqlError({
-            reason: new SqlError.UnknownError({
-              cause: new Error("the transaction had failed, and was taken back"),
-              operation: "commit"
-            })
-          })
-        )
+      ? Effect.fail(failure(new Error("the transaction had failed, and was taken back")))
       : Effect.void
   )
 
@@ -138,9 +131,8 @@ const fateOf = (sql: SqlClient.SqlClient, number: string): Effect.Effect<string,
   )
 
 const unknown = (cause: SqlError.SqlError | undefined): SqlError.SqlError =>
-  new SqlError.SqlError({
-    reason: new SqlError.UnknownError({
-      cause: new Error("the connection was lost during a commit; whether that was made is not known", { cause }),
-      operation: "commit"
-    })
-  })
+  failure(new Error("the connection was lost during a commit; whether that was made is not known", { cause }))
+
+/** The error of a commit. */
+const failure = (cause: Error): SqlError.SqlError =>
+  new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) })

@@ -76,7 +76,7 @@ export const layerSql = (
 export const layerReading = (database: string): Layer.Layer<Storage, StorageError, SqlClient.SqlClient> =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
+      const { read, sql } = yield* SqlDatabase.make({ database })
       const refusal = yield* read("its version")(
         SchemaVersion.refuseOther(database, DatabaseSchema.versions).pipe(
           Effect.catchTag("StorageError", Effect.succeed),
@@ -95,7 +95,6 @@ const make = Effect.fnUntraced(function* (name: string, damage: Damage.Damage, i
   const writer = isServer || isShared ? globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH) : undefined
   const database = yield* SqlDatabase.make({
     database: name,
-    isServer,
     onError: damage.note,
     ...defined({ transaction: isServer ? PostgresTransaction.make(sql) : undefined })
   })

@@ -2,7 +2,7 @@
 import { Rows, type TableError } from "@holdfast/journal/sql"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
-import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import type { ConversationFilter, ConversationRow, Page, Position } from "../ListPage.ts"
 import * as HeldCallIds from "../HeldCallIds.ts"
 import * as Keyset from "./Keyset.ts"
@@ -12,15 +12,6 @@ import * as TurnTable from "./TurnTable.ts"
 /** A page of conversations. */
 export const page = (...asked: Parameters<typeof keys>): Effect.Effect<Page<ConversationRow>, TableError> =>
   Effect.flatMap(keys(...asked), ({ next, rows }) => Effect.map(rowsOf(asked[0], rows), (rows) => ({ rows, next })))
-
-/** The keys of a page. */
-export const keys = (
-  sql: SqlClient.SqlClient,
-  filter: ConversationFilter,
-  after: Position | undefined,
-  limit: number
-): Effect.Effect<Page<Keyset.Key>, SqlError.SqlError> =>
-  Keyset.page(sql, (after) => keysOf(sql, filter, after), matching(sql, filter) !== undefined, after, limit)
 
 /** The statement that reads them, up to its limit: what tests ask the plan of. */
 export const keysOf = (
@@ -52,13 +43,11 @@ export const keysOf = (
     ORDER BY c.created_at DESC, c.number DESC`
 }
 
-// --- internal
-
+/** What no index of the statement answers. */
 const matching = (
   sql: SqlClient.SqlClient,
   { ids, isBusy, model, search, since, tag }: ConversationFilter
 ): Statement.Fragment | undefined => {
-  // What no index of the statement answers.
   const isApart = isBusy === true || ids !== undefined
   return Keyset.matching(sql, [
     isApart &&
@@ -76,6 +65,11 @@ const matching = (
         SELECT 1 FROM turns t WHERE t.conversation = c.number AND ${Keyset.containsText(sql, "t.prompt", search)} LIMIT 1) = 1)`
   ])
 }
+
+/** The keys of a page. */
+export const keys = Keyset.pages({ keysOf, matching })
+
+// --- internal
 
 /** The columns were written from these types. */
 interface Row extends LabelTable.Columns {

@@ -10,7 +10,7 @@ import { DatabaseWait, Rows, SqlDatabase } from "@holdfast/journal/sql"
 import type { Allowance, News } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Context, Effect, Layer, Schema } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 
 /** News of one endpoint. */
 export interface Posted extends News.News {
@@ -45,8 +45,7 @@ export const layer = (database: string): Layer.Layer<GateTable, never, SqlClient
 // --- internal
 
 const make = Effect.fnUntraced(function* (database: string) {
-  const isServer = Rows.isServer(yield* SqlClient.SqlClient)
-  const { answered, failed, sql } = yield* SqlDatabase.make({ database, isServer })
+  const { answered, failed, sql } = yield* SqlDatabase.make({ database })
   const soon = answered(DatabaseWait.SILENCE_LIMIT)
   return {
     /** Writes this runner's news, and returns the newest news of these endpoints. */

@@ -6,6 +6,7 @@
  *   other work of the process gets its turn between two steps.
  */
 import { Rows } from "@holdfast/journal/sql"
+import { Monotonic } from "@holdfast/kernel/host"
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Page, Position } from "../ListPage.ts"
@@ -62,37 +63,36 @@ export const columns = (
   sql`${Rows.number(sql, at)} AS "at", ${Rows.number(sql, number)} AS "number",
     ${matches === undefined ? sql`1` : sql`CASE WHEN ${matches} THEN 1 ELSE 0 END`} AS "matches"`
 
-/**
- * The keys of a page: those that pass the filter, up to the limit, and where the next page begins.
- *
- * @param keysOf the statement that reads keys behind a position, without a limit
- * @param isFiltered whether a key that it reads may not pass
- */
-export const page = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  keysOf: (after: Position | undefined) => Statement.Fragment,
-  isFiltered: boolean,
-  after: Position | undefined,
-  limit: number
-): Effect.fn.Return<Page<Key>, SqlError.SqlError> {
-  const clock = yield* Clock.Clock
-  const elapsedSince = (moment: bigint) => Number(clock.monotonicTimeNanosUnsafe() - moment) / 1e6
-  const begun = clock.monotonicTimeNanosUnsafe()
-  const rows: Array<Key> = []
-  let last: Key | undefined
-  for (let looked = 0; ;) {
-    const step = isFiltered ? STEP : limit + 1
-    const keys: ReadonlyArray<Key> = yield* sql<Key>`${keysOf(last ?? after)} LIMIT ${step}`
-    for (const key of keys) {
-      if (rows.length === limit) return { rows, next: last }
-      last = key
-      if (key.matches === 1) rows.push(key)
+/** A list: the statement that reads its keys behind a position, without a limit, and what that cannot answer of a filter. */
+interface List<Filter> {
+  readonly keysOf: (sql: SqlClient.SqlClient, filter: Filter, after: Position | undefined) => Statement.Fragment
+  readonly matching: (sql: SqlClient.SqlClient, filter: Filter) => Statement.Fragment | undefined
+}
+
+/** Reads the keys of a page: those that pass the filter, up to the limit, and where the next page begins. */
+export const pages = <Filter>({ keysOf, matching }: List<Filter>) =>
+  Effect.fnUntraced(function* (
+    sql: SqlClient.SqlClient,
+    filter: Filter,
+    after: Position | undefined,
+    limit: number
+  ): Effect.fn.Return<Page<Key>, SqlError.SqlError> {
+    const clock = yield* Clock.Clock
+    const begun = Monotonic.millis(clock)
+    const step = matching(sql, filter) === undefined ? limit + 1 : STEP
+    const rows: Array<Key> = []
+    let last: Key | undefined
+    for (let looked = step; ; looked += step) {
+      const keys: ReadonlyArray<Key> = yield* sql<Key>`${keysOf(sql, filter, last ?? after)} LIMIT ${step}`
+      for (const key of keys) {
+        if (rows.length === limit) return { rows, next: last }
+        last = key
+        if (key.matches === 1) rows.push(key)
+      }
+      if (keys.length < step) return { rows, next: undefined }
+      if (looked >= SCAN || Monotonic.millis(clock) - begun >= SCAN_MS) return { rows, next: last }
     }
-    if (keys.length < step) return { rows, next: undefined }
-    looked += step
-    if (looked >= SCAN || elapsedSince(begun) >= SCAN_MS) return { rows, next: last }
-  }
-})
+  })
 
 /** Whether a column has `provider/model`, or a model of a provider; with the keys of clients, too. */
 export const ofModel = (sql: SqlClient.SqlClient, column: string, model: string): Statement.Fragment =>

@@ -12,7 +12,7 @@
 import { Rows, type TableError } from "@holdfast/journal/sql"
 import { type Ids, type Labels, Message, type TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import type { Page, Position, TurnFilter, TurnRow } from "../ListPage.ts"
 import * as ProviderName from "../../base/text/ProviderName.ts"
 import * as EventTable from "./EventTable.ts"
@@ -41,15 +41,6 @@ export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.E
       SELECT l.metadata, l.tags FROM turns t JOIN turn_labels l ON l.turn = t.number WHERE t.turn_id = ${turnId}`,
     ([row]) => (row === undefined ? Effect.succeed({}) : LabelTable.read(row))
   )
-
-/** The keys of a page. */
-export const keys = (
-  sql: SqlClient.SqlClient,
-  filter: TurnFilter,
-  after: Position | undefined,
-  limit: number
-): Effect.Effect<Page<Keyset.Key>, SqlError.SqlError> =>
-  Keyset.page(sql, (after) => keysOf(sql, filter, after), matching(sql, filter) !== undefined, after, limit)
 
 /** The statement that reads them, up to its limit: what tests ask the plan of. */
 export const keysOf = (
@@ -124,8 +115,6 @@ export const candidates = (
     WHERE ${Rows.have(sql, "t.number", numbers)}
       AND (${Keyset.containsJson(sql, "m.payload", search)} OR (m.payload = '' AND ${Keyset.containsText(sql, "t.prompt", search)}))`
 
-// --- internal
-
 /** What no index answers: a row to be looked at by its key, at most `SCAN` of them. */
 const matching = (sql: SqlClient.SqlClient, filter: TurnFilter): Statement.Fragment | undefined =>
   Keyset.matching(sql, [
@@ -133,6 +122,11 @@ const matching = (sql: SqlClient.SqlClient, filter: TurnFilter): Statement.Fragm
     ofModel(sql, filter),
     filter.search !== undefined && contains(sql, filter.search)
   ])
+
+/** The keys of a page. */
+export const keys = Keyset.pages({ keysOf, matching })
+
+// --- internal
 
 /** Of a list by tag or by conversation, what the other indexes would answer. */
 const ofRow = (
