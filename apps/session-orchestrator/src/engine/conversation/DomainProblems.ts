@@ -5,62 +5,37 @@ import type { TurnStopped } from "@holdfast/kernel"
 import { Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import type * as Conversations from "./Conversations.ts"
-import type { TurnNotFound } from "./Conversations.ts"
 
 /** What the conversations refuse. */
-export type Refusal =
-  | Conversations.ConversationNotFound
-  | Conversations.InvalidRequest
-  | Conversations.TurnConflict
-  | Conversations.ShuttingDown
-  | TurnNotFound
-  | StorageError
-  | TurnStopped.TurnStopped
+export type Refusal = Parameters<(typeof PROBLEMS)[keyof typeof PROBLEMS]>[0]
 
-interface ProblemOf {
-  readonly ConversationNotFound: Problem.ConversationNotFound
-  readonly InvalidRequest: Problem.InvalidRequest
-  readonly TurnConflict: Problem.TurnConflict
-  readonly ShuttingDown: Problem.ShuttingDown
-  readonly TurnNotFound: Problem.TurnNotFound
-  readonly StorageError: Problem.StorageUnavailable
-  readonly TurnStopped: Problem.TurnStopped
-}
+type ProblemOf = { readonly [Tag in keyof typeof PROBLEMS]: ReturnType<(typeof PROBLEMS)[Tag]> }
 
 /** Maps an effect's refusal to its problem. */
 export const orProblem = <A, E extends Refusal, R>(
   effect: Effect.Effect<A, E, R>
-): Effect.Effect<A, ProblemOf[E["_tag"]], R> =>
-  // `problemOf` switches over the tag, as the type does; the compiler cannot follow a switch over a type parameter.
-  Effect.mapError(effect, (error) => problemOf(error) as ProblemOf[E["_tag"]])
+): Effect.Effect<A, ProblemOf[E["_tag"]], R> => Effect.mapError(effect, problemOf)
 
 /** The problem of a refusal. */
-export const problemOf = (error: Refusal): ProblemOf[keyof ProblemOf] => {
-  switch (error._tag) {
-    case "ConversationNotFound":
-      return new Problem.ConversationNotFound({ conversationId: error.conversationId, detail: error.message })
-    case "InvalidRequest":
-      return new Problem.InvalidRequest({
-        detail: error.message,
-        ...defined({ errors: error.faults?.map((fault) => ({ in: "body", ...fault }) as const) })
-      })
-    case "TurnConflict":
-      return new Problem.TurnConflict({ detail: error.message })
-    case "ShuttingDown":
-      return new Problem.ShuttingDown({ detail: error.message })
-    case "TurnNotFound": {
-      const { conversationId, message, turnId } = error
-      return new Problem.TurnNotFound({
-        ...defined({ conversationId }),
-        turnId,
-        detail: message
-      })
-    }
-    case "StorageError":
-      return new Problem.StorageUnavailable({ detail: error.message })
-    case "TurnStopped":
-      return new Problem.TurnStopped({ detail: error.message })
-    default:
-      return error satisfies never
-  }
+export const problemOf = <E extends Refusal>(error: E): ProblemOf[E["_tag"]] =>
+  // The entry of its tag takes the refusal; the compiler cannot follow that for a type parameter.
+  (PROBLEMS[error._tag] as (error: Refusal) => ProblemOf[E["_tag"]])(error)
+
+// --- internal
+
+/** By the tag of the refusal. */
+const PROBLEMS = {
+  ConversationNotFound: ({ conversationId, message }: Conversations.ConversationNotFound) =>
+    new Problem.ConversationNotFound({ conversationId, detail: message }),
+  InvalidRequest: ({ faults, message }: Conversations.InvalidRequest) =>
+    new Problem.InvalidRequest({
+      detail: message,
+      ...defined({ errors: faults?.map((fault) => ({ in: "body", ...fault }) as const) })
+    }),
+  TurnConflict: ({ message }: Conversations.TurnConflict) => new Problem.TurnConflict({ detail: message }),
+  ShuttingDown: ({ message }: Conversations.ShuttingDown) => new Problem.ShuttingDown({ detail: message }),
+  TurnNotFound: ({ conversationId, message, turnId }: Conversations.TurnNotFound) =>
+    new Problem.TurnNotFound({ ...defined({ conversationId }), turnId, detail: message }),
+  StorageError: ({ message }: StorageError) => new Problem.StorageUnavailable({ detail: message }),
+  TurnStopped: ({ message }: TurnStopped.TurnStopped) => new Problem.TurnStopped({ detail: message })
 }

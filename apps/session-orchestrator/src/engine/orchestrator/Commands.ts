@@ -164,15 +164,10 @@ const inTime = (
 
 /** Commands.M3. The disk is asked ahead of the limit, so that the answer arrives at the limit. */
 const timeLimit = (store: Dependencies["store"], isHanded: () => boolean): Effect.Effect<never, StorageError> =>
-  Effect.all(
-    [
-      Effect.delay(diskError(store, isHanded), Duration.subtract(ANSWER_LIMIT, CHECK_LIMIT)),
-      Effect.sleep(ANSWER_LIMIT)
-    ],
-    {
-      concurrency: "unbounded"
-    }
-  ).pipe(Effect.flatMap(([error]) => Effect.fail(error)))
+  Effect.delay(diskError(store, isHanded), Duration.subtract(ANSWER_LIMIT, CHECK_LIMIT)).pipe(
+    Effect.zip(Effect.sleep(ANSWER_LIMIT), { concurrent: true }),
+    Effect.flatMap(([error]) => Effect.fail(error))
+  )
 
 /** Commands.M3 */
 const diskError = (store: Dependencies["store"], isHanded: () => boolean): Effect.Effect<StorageError> =>

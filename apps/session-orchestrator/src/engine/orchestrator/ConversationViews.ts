@@ -49,7 +49,8 @@ export const watched: (
   if (parked === undefined) return session
   const { inProgress } = session.hub
   if (inProgress.retry === undefined) {
-    const event = yield* waitOf(dependencies, conversation, parked.turnId)
+    const records = yield* dependencies.log.load(parked.turnId)
+    const event = yield* retryOf(dependencies, conversation, parked.turnId, records)
     // The turn may have been taken up while its records were read.
     if (event === undefined || parking.find(conversationId) !== parked) return session
     inProgress.live(event)
@@ -101,13 +102,6 @@ export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "
 // --- internal
 
 /** The `provider-retry` of a parked turn, made from its records. */
-const waitOf = (
-  dependencies: Dependencies,
-  conversation: Conversation,
-  turnId: Ids.TurnId
-): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
-  Effect.flatMap(dependencies.log.load(turnId), (records) => retryOf(dependencies, conversation, turnId, records))
-
 const retryOf = (
   { defaults, store }: Pick<Dependencies, "defaults" | "store">,
   conversation: Conversation,

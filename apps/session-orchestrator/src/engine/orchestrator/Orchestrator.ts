@@ -4,23 +4,16 @@
  * A turn that the last process did not seal goes on after the start, in the order of acceptance (Waking.U1). Calls about a conversation wait
  * until that is done.
  */
-import { Interruptions, ProcessName, StorageError } from "@holdfast/journal"
+import { StorageError } from "@holdfast/journal"
 import { History, Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Context, Deferred, Duration, Effect, Layer, Option, Schedule, Stream } from "effect"
 import { DatabaseWait } from "@holdfast/journal/sql"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
-import { Defaults } from "../conversation/Defaults.ts"
-import { Providers } from "../conversation/Providers.ts"
-import { TurnLog } from "../../storage/TurnLog.ts"
-import { Gates } from "../gate/Gates.ts"
 import { Sessions } from "../session/Session.ts"
 import * as Watching from "../session/Watching.ts"
-import { Ownership } from "../turn/Ownership.ts"
-import { shuttingDown } from "../turn/TurnServices.ts"
-import { Tools } from "../conversation/Tools.ts"
-import { Standings } from "../../storage/Standings.ts"
-import { Store } from "../../storage/Store.ts"
+import * as TurnServices from "../turn/TurnServices.ts"
+import type { Store } from "../../storage/Store.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 import { Tenancy } from "../../storage/sqlite/Tenancy.ts"
 import { Condition } from "../../base/system/Condition.ts"
@@ -122,38 +115,22 @@ const asContext = Effect.map(make({ takesUp: true }), ({ conversations, heldTurn
 
 /** The parts of an orchestrator. Its turns stop, unsealed, with the scope. */
 const collect = Effect.gen(function* () {
-  const store = yield* Store
-  const log = yield* TurnLog
-  const providers = yield* Providers
-  const defaults = yield* Defaults
-  const { names: toolServers } = yield* Tools
   const condition = yield* Condition
-  const standings = yield* Standings
-  const sessions = new Sessions()
   const down = yield* Deferred.make<void>()
-  const queue = yield* TurnQueue.make(sessions, down)
+  const services = yield* TurnServices.collect(new Sessions(), down)
+  const queue = yield* TurnQueue.make(services)
   yield* InScope.atEnd(Deferred.succeed(down, undefined))
-  const { credentials } = providers
+  const { defaults, log, providers, sessions, standings, store } = services
   return {
-    store,
-    log,
-    providers,
-    defaults,
-    toolServers,
+    ...services,
     condition,
-    sessions,
     queue,
     parking: queue.parking,
     find: finder(sessions, store, condition),
     started: startDone(condition),
     stopping: Deferred.await(down),
-    isStopping: () => Deferred.isDoneUnsafe(down),
-    next: { log, standings, credentials, models: defaults.models },
-    gates: yield* Gates,
-    interruptions: yield* Interruptions.Interruptions,
-    life: yield* ProcessName.ProcessName,
+    next: { log, standings, credentials: providers.credentials, models: defaults.models },
     tenancy: yield* Tenancy,
-    ownership: yield* Ownership,
     receivers: defaults.receivers ?? [],
     doubtful: new Set<Ids.ConversationId>()
   }
@@ -182,9 +159,7 @@ const finder =
     })
 
 const conversations = (parts: Parts): Conversations["Service"] => {
-  const { condition, defaults, find, log, ownership, providers, sessions, store, toolServers } = parts
-  const ending: Conversations["Service"]["abort"] = (conversationId, turnId) => abort(parts, { conversationId, turnId })
-  const retrying: Conversations["Service"]["retry"] = (id, options) => Acceptance.retry(parts, id, options)
+  const { condition, defaults, find, log, ownership, providers, sessions, store, tools } = parts
   const steering: Conversations["Service"]["steer"] = (steering, origin, turnId) =>
     Effect.gen(function* () {
       const { conversationId } = steering
@@ -198,24 +173,24 @@ const conversations = (parts: Parts): Conversations["Service"] => {
   return {
     create: (options) =>
       Effect.gen(function* () {
-        const conversation = yield* NewConversation.make(options, { defaults, providers, toolServers })
+        const conversation = yield* NewConversation.make(options, { defaults, providers, toolServers: tools.names })
         yield* store.createConversation(conversation)
         return conversation.conversationId
       }),
     prompt: (id, options) => Acceptance.prompt(parts, id, options),
-    retry: retrying,
+    retry: (id, options) => Acceptance.retry(parts, id, options),
     result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
     watchTurn: (turnId, within) => watchTurn(parts, turnId, within).pipe(Push.unwrap, Watching.ofTurn(turnId)),
     watch: (id, after) =>
       Push.unwrap(
         Effect.gen(function* () {
           const session = yield* ConversationViews.watched(parts, yield* find(id))
-          const ended = () => (ownership.isOurs(id) ? undefined : shuttingDown)
+          const ended = () => (ownership.isOurs(id) ? undefined : TurnServices.shuttingDown)
           return Watching.watch(session, (from) => log.events(id, from), { after, ended })
         })
       ),
     endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),
-    abort: ending,
+    abort: (conversationId, turnId) => abort(parts, { conversationId, turnId }),
     steer: steering,
     change: (...given) => ConversationChanges.perform(parts, ...given),
     counts: Effect.sync(() => ConversationViews.countsOf(parts)),

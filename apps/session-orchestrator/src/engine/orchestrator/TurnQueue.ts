@@ -325,9 +325,9 @@ export class TurnQueue {
   }
 }
 
-/** A queue whose turns stop, unsealed, with the scope. `down` is done when the service shuts down. */
-export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
-  const services = yield* TurnServices.collect(sessions, down)
+/** A queue whose turns stop, unsealed, with the scope. */
+export const make = Effect.fnUntraced(function* (services: TurnServices.TurnServices) {
+  const { sessions } = services
   // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K1).
   yield* InScope.atEnd(
     Effect.sync(() => {

@@ -281,21 +281,8 @@ export class SpendAccount {
   }
 
   private turn(turnId: Ids.TurnId): OpenTurn {
-    let turn = this.turns.get(turnId)
-    if (turn === undefined) {
-      turn = {
-        tags: undefined,
-        counted: Prices.NO_TOKENS,
-        conversationId: undefined,
-        conversation: new SpendSums.SpendSum(),
-        own: new SpendSums.SpendSum(),
-        hasOthers: false,
-        isWhole: false,
-        asks: undefined,
-        allowed: new Set()
-      }
-      this.turns.set(turnId, turn)
-    }
+    const turn = this.turns.get(turnId) ?? new OpenTurn()
+    this.turns.set(turnId, turn)
     return turn
   }
 }
@@ -311,22 +298,22 @@ const REMEMBERED_MS = 600_000
 
 // --- internal
 
-interface OpenTurn {
+class OpenTurn {
   /** `undefined`: not read yet. */
-  tags: ReadonlyArray<string> | undefined
+  tags: ReadonlyArray<string> | undefined = undefined
   /** The tokens that were added to the sums. */
-  counted: Prices.Tokens
-  conversationId: Ids.ConversationId | undefined
+  counted = Prices.NO_TOKENS
+  conversationId: Ids.ConversationId | undefined = undefined
   /** The calls of its conversation: its own, and those of the other turns once they were read (`hasOthers`). */
-  conversation: SpendSums.SpendSum
-  hasOthers: boolean
+  conversation = new SpendSums.SpendSum()
+  hasOthers = false
   /** Nothing is missing: neither calls of the other turns, nor its own at another runner. */
-  isWhole: boolean
+  isWhole = false
   /** Its own calls. */
-  readonly own: SpendSums.SpendSum
+  readonly own = new SpendSums.SpendSum()
   /** The limit that the turn asks about. */
-  asks: SpendLimits.Reached | undefined
-  readonly allowed: Set<number>
+  asks: SpendLimits.Reached | undefined = undefined
+  readonly allowed = new Set<number>()
 }
 
 const failureOf = (reached: SpendLimits.Reached): Failure.Failure => ({
@@ -363,17 +350,14 @@ const OTHERWISE: Readonly<Record<SpendLimits.SpendLimit["per"], string>> = {
 
 const raiseOf = (
   { limit, name }: Pick<SpendLimits.Reached, "limit" | "name">,
-  {
-    money = null,
-    tokens = null
-  }: { readonly money?: number | null | undefined; readonly tokens?: number | null | undefined },
+  { money, tokens }: SpendLimits.Raised,
   at: number
 ): SpendRaise => ({
   of: SpendLimits.identity(limit),
   scope: scopeOf(name),
   until: limit.per === "conversation" ? ALWAYS : DailyTime.next(MIDNIGHT, at),
-  money,
-  tokens
+  money: money ?? null,
+  tokens: tokens ?? null
 })
 
 /** Whether a turn is refused at the sum that it has asked about, which was not raised since. */

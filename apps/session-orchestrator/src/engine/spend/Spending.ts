@@ -13,7 +13,7 @@
  * begun at another runner.
  */
 import type { StorageError } from "@holdfast/journal"
-import { Directive, type Observer, type Provider, RetryStrategy, type Router } from "@holdfast/kernel"
+import { type Observer, type Provider, RetryStrategy } from "@holdfast/kernel"
 import { type History, ProviderCall } from "@holdfast/kernel/host"
 import { Count, defined, Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import type { WorkGroup } from "@holdfast/wire/api"
@@ -228,7 +228,7 @@ export const make = Effect.fn("Spending.make")(function* (
       })
     },
     asking: (strategy, turnId) => ({
-      ...deciding(strategy),
+      ...strategy,
       ask: (outlook, awaited) =>
         awaited !== undefined && Failure.isOfSpendLimit(awaited.failure)
           ? account.question(turnId, clock.currentTimeMillisUnsafe())
@@ -296,18 +296,6 @@ export const deciding = <S extends RetryStrategy.Deciding>(strategy: S): S => ({
     Failure.isOfSpendLimit(failure)
       ? { delay: Duration.millis(BEFORE_QUESTION_MS) }
       : RetryStrategy.decide(strategy, attempt, failure, spent)
-})
-
-/** Returns a router that gets no failure of a limit of spending. */
-export const routed = (
-  router: Router.Router["Service"],
-  strategy: RetryStrategy.Deciding
-): Router.Router["Service"] => ({
-  ...router,
-  direct: (situation, question) =>
-    Failure.isOfSpendLimit(situation.failure)
-      ? Effect.succeed(Directive.decide(situation, strategy))
-      : router.direct(situation, question)
 })
 
 // --- internal

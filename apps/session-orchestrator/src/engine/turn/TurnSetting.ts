@@ -10,7 +10,7 @@ import {
   RetryStrategies,
   type SpendGuard
 } from "@holdfast/policy"
-import { type Failure, Target } from "@holdfast/wire"
+import { Failure, Target } from "@holdfast/wire"
 import { Effect, Result } from "effect"
 import type { Conversation, Resumption, Turn } from "../../storage/Stored.ts"
 import * as Admission from "./Admission.ts"
@@ -79,7 +79,7 @@ export const of = (
     target: targetOf(conversation.model),
     provider,
     strategy,
-    router: router && routed(life, router, strategy, spending),
+    router: router && routed(life, router, strategy),
     hasCompactor: held === undefined
   }
 }
@@ -103,42 +103,37 @@ export const deciding = ({
   /** The limits of spending; absent: there are none. */
   readonly spending: Spending.Spending | undefined
 }) => {
-  const guarded = { ...strategy, ...RetryStrategies.guardedBy(policy.spendGuard, countTokens, priceOf) }
-  const decided = Admission.remembering(life).strategy(switched(guarded, policy, isEnabled))
+  const switched: typeof strategy = {
+    ...strategy,
+    decide: (attempt, failure, spent) =>
+      isEnabled()
+        ? RetryStrategy.decide(strategy, attempt, failure, spent)
+        : { basis: Basis.switchedOff(policy, spent) } // rule P15
+  }
+  const guarded = { ...switched, ...RetryStrategies.guardedBy(policy.spendGuard, countTokens, priceOf) }
+  const decided = Spending.deciding(Admission.remembering(life).strategy(guarded))
   return spending === undefined ? decided : spending.asking(decided, life.turnId)
 }
 
 /**
- * A turn's router, behind the limits of spending. It records what the gate keeps of the turn. A refusal of a client's own key goes to the client,
- * which may renew it: no other key takes its place unnoticed.
+ * A turn's router, which records what the gate keeps of the turn. It gets no failure of a limit of spending. A refusal of a client's own key goes
+ * to the client, which may renew it: no other key takes its place unnoticed.
  */
 export const routed = (
   life: TurnLife.TurnLife,
   router: Router.Router["Service"],
-  strategy: RetryStrategy.Deciding,
-  spending: Spending.Spending | undefined
-): Router.Router["Service"] => {
-  const own: Router.Router["Service"] = {
+  strategy: RetryStrategy.Deciding
+): Router.Router["Service"] =>
+  Admission.remembering(life).router({
     ...router,
-    direct: (situation, question) =>
-      situation.failure.reason === "auth" &&
-      ProviderName.hasClientKey((question.current?.target ?? question.primary).provider)
+    direct: (situation, question) => {
+      const { provider } = question.current?.target ?? question.primary
+      const isOfClient = situation.failure.reason === "auth" && ProviderName.hasClientKey(provider)
+      return isOfClient || Failure.isOfSpendLimit(situation.failure)
         ? Effect.succeed(Directive.decide(situation, strategy))
         : router.direct(situation, question)
-  }
-  return Admission.remembering(life).router(spending === undefined ? own : Spending.routed(own, strategy))
-}
-
-/** Decides as `strategy`, while the conversation's switch is on (rule P15). */
-export const switched = <S extends RetryStrategy.Deciding>(
-  strategy: S,
-  policy: RetryPolicy.RetryPolicy,
-  isEnabled: () => boolean
-): S => ({
-  ...strategy,
-  decide: (attempt, failure, spent) =>
-    isEnabled() ? RetryStrategy.decide(strategy, attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
-})
+    }
+  })
 
 /** The target of a stored name, which was checked when it was stored. */
 export const targetOf = (model: string): Target.Target => Target.parse(model) ?? { provider: model, model }

@@ -13,7 +13,7 @@ import { Array as Arr, Cause, Duration, Effect, Exit } from "effect"
 import * as Gates from "../../engine/gate/Gates.ts"
 import { Parking, RESIDENT_MS } from "../../engine/parking/Parking.ts"
 import * as TurnLife from "../../engine/session/TurnLife.ts"
-import * as Spending from "../../engine/spend/Spending.ts"
+import type * as Spending from "../../engine/spend/Spending.ts"
 import type { Standings } from "../../storage/Standings.ts"
 import * as Admission from "../../engine/turn/Admission.ts"
 import * as TurnPlan from "../../engine/turn/TurnPlan.ts"
@@ -108,14 +108,15 @@ export class DryTurn {
     const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(policy, 0, failure) !== undefined
     const gated = Admission.throughGates(ProviderCall.provider(this.scripted), gates, life, goesOn, false)
     const plan = { policy, strategy: RetryStrategies.deciding(policy) }
-    const deciding = TurnSetting.deciding({ countTokens, isEnabled, life, plan, spending })
-    const strategy = { ...deciding, sleep: this.asleep }
     this.prompted = prompted
     this.countsTokens = countsTokens
     this.around = around
     this.life = life
     this.policy = policy
-    this.strategy = spending === undefined ? Spending.deciding(strategy) : strategy
+    this.strategy = {
+      ...TurnSetting.deciding({ countTokens, isEnabled, life, plan, spending }),
+      sleep: this.asleep
+    }
     this.provider = spending?.checked(gated, { conversationId, turnId, tags: [] }) ?? gated
     this.parking = new Parking(clock.timer, {
       takeUp: (_conversation, _turn, prepare) => clock.at(clock.now(), () => this.resume(prepare)), // the gate settles first
@@ -306,7 +307,7 @@ export class DryTurn {
     life.without("ticket")
     const history = this.prompted.history ?? []
     const routes = TurnPorts.routerOf(around, { policy, history, isEnabled, patiently: Effect.orDie })
-    this.router = routes && Admission.remembering(life).router(Spending.routed(routes, strategy))
+    this.router = routes && TurnSetting.routed(life, routes, strategy)
   }
 }
 
