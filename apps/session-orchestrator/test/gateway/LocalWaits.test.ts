@@ -61,25 +61,6 @@ describe("waits without a client", () => {
     expect([aborted.at(-1), sleepers.now]).toEqual(["c500", 0])
   })
 
-  It.effect(
-    "another login of its session goes on in a wait for as long as that is kept, and gets no failure of it",
-    function* () {
-      const { waits } = yield* rig
-      const call = "c".repeat(HeldCallIds.CALL_LENGTH)
-      const wait = { ...waitOf(1), key: `${call}old` }
-      const renewed = { key: `${call}new`, isRenewable: true }
-      yield* waits.left(wait)
-      expect(yield* waits.find(() => ({ ...renewed, isRenewable: false }))).toBeUndefined()
-      expect(yield* waits.find(() => renewed)).toEqual({ _tag: "Left", wait: { ...wait, key: renewed.key } })
-      expect(yield* waits.find(() => renewed)).toBeUndefined()
-      yield* waits.left({ ...wait, key: renewed.key })
-      yield* TestClock.adjust(KEPT_MS)
-      expect(yield* waits.find(() => renewed)).toBeUndefined()
-      yield* waits.ended(wait, { reason: "unknown", message: "It gave up.", retryable: false })
-      expect(yield* waits.find(() => renewed)).toBeUndefined()
-    }
-  )
-
   It.effect("a client that comes back and leaves again, over and over, adds no timer", function* () {
     const { aborted, left, sleepers, waits } = yield* rig
     for (let minute = 0; minute < 120; minute++) {

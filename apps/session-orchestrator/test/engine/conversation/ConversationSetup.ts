@@ -1,6 +1,6 @@
 /** Runs conversations as a whole, on a store in memory and a test clock. */
 import { type Journal, type StorageError, Timer } from "@holdfast/journal"
-import { Observer, type Provider } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -31,7 +31,6 @@ export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   /** Calls this provider in the place of the scripted one. */
   readonly provider?: Provider.Provider["Service"]
-  readonly observer?: Observer.Listeners
   readonly retry?: Profile.RetrySettings
   /** Providers and the names of their credentials; if absent, `test` with none. */
   readonly credentials?: Routes.Known["credentials"]
@@ -65,7 +64,6 @@ export const withService = (
   {
     scripts,
     provider: own,
-    observer,
     retry = waits(1),
     credentials = { test: [] },
     store = () => ({}),
@@ -103,8 +101,7 @@ export const withService = (
       tools === undefined ? Tools.layerNoop : Layer.succeed(Tools.Tools, tools),
       Timer.layer,
       Quarantine.layer.pipe(Layer.provide(Timer.layer)),
-      Layer.succeed(Condition.Condition, condition),
-      observer === undefined ? Layer.empty : Layer.succeed(Observer.Observer, observer)
+      Layer.succeed(Condition.Condition, condition)
     )
     const scope = yield* Scope.fork(yield* Scope.Scope)
     const context = yield* Layer.buildWithScope(

@@ -10,7 +10,6 @@ import { Standing } from "@holdfast/policy"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import type { Append } from "../../../src/storage/TurnLog.ts"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import type * as It from "../../It.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
@@ -41,49 +40,30 @@ type Script = ReadonlyArray<Call>
 
 interface Service extends ConversationSetup.Service {
   readonly calls: { made: number }
-  /** The groups of appends that were handed in. */
-  readonly groups: ReadonlyArray<ReadonlyArray<Append>>
-  /** The observations that observers get. */
-  readonly observed: ReadonlyArray<string>
 }
 
 const withService = (
   script: Script,
   test: It.Body<[Service]>,
-  {
-    beforeAppend = Effect.void,
-    ...options
-  }: Partial<ConversationSetup.Options> & { beforeAppend?: Effect.Effect<void> } = {}
+  { beforeAppend = Effect.void, ...options }: Partial<Options> & { readonly beforeAppend?: Effect.Effect<void> } = {}
 ) => {
   const calls = { made: 0 }
-  const groups: Array<ReadonlyArray<Append>> = []
-  const observed: Array<string> = []
-  const observe = (kind: string) => () => void observed.push(kind)
-  const given: ConversationSetup.Options = {
+  const given: Options = {
     scripts: [],
     provider: ProviderCall.provider((_request, _world, listener) =>
       (script[Math.min(calls.made++, script.length - 1)] ?? silent)(listener)
     ),
-    observer: {
-      attempt: observe("attempt"),
-      decision: observe("decision"),
-      event: observe("event"),
-      wait: observe("wait")
-    },
     retry: { schedule: { type: "steps", delays: [Duration.minutes(1)], tail: Duration.minutes(1) } },
-    log: (real) => ({
-      append: (appends) => {
-        groups.push(appends)
-        return Effect.andThen(beforeAppend, real.append(appends))
-      }
-    }),
+    log: (real) => ({ append: (appends) => Effect.andThen(beforeAppend, real.append(appends)) }),
     ...options
   }
   return ConversationSetup.withService(given, function* (service) {
     yield* ConversationSetup.settled
-    yield* Effect.gen(() => test({ ...service, calls, groups, observed }))
+    yield* Effect.gen(() => test({ ...service, calls }))
   })
 }
+
+type Options = ConversationSetup.Options
 
 describe("rule X2: a process that is to end", () => {
   /** A call whose content comes when the test wants it. */
@@ -172,36 +152,6 @@ describe("a draft", () => {
     yield* ConversationSetup.settled
     return { conversation, running, seals, turnId }
   })
-
-  it.effect("rule X13: that is answered at once leaves nothing on disk, and reports nothing", () =>
-    withService([answers], function* (service) {
-      const { running, seals } = yield* drafted(service)
-      const left = yield* Fiber.join(running)
-      assert.deepStrictEqual([left._tag, seals], ["Sealed", ["completed"]])
-      assert.deepStrictEqual([service.groups, service.observed], [[], []])
-    })
-  )
-
-  const breaks: Call = (listener) => {
-    listener.events([HELLO[0]])
-    return { more: () => listener.end(Exit.void), cancel: () => {} }
-  }
-
-  const final: Call = (listener) =>
-    ProviderCall.refuse(listener, { type: "error", failure: { ...OVERLOADED, retryable: false } })
-
-  for (const [how, call] of [
-    ["breaks off after content", breaks],
-    ["is refused for good", final]
-  ] as const) {
-    it.effect(`rule X13: that ${how} fails, and leaves nothing on disk`, () =>
-      withService([call], function* (service) {
-        const { running, seals } = yield* drafted(service)
-        assert.strictEqual((yield* Fiber.join(running))._tag, "Sealed")
-        assert.deepStrictEqual([seals, service.groups, service.observed], [["failed"], [], []])
-      })
-    )
-  }
 
   it.effect("rules X13, P8: that began at another target goes on there, and its first target is left alone", () => {
     const pause = { until: 28_800_000, reason: "rate-limited", retryable: true } as const

@@ -3,7 +3,6 @@ import { Interruption, Interruptions } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import { Effect, Logger } from "effect"
-import { TestClock } from "effect/testing"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
 import * as Orchestrator from "../../../src/engine/orchestrator/Orchestrator.ts"
@@ -15,6 +14,7 @@ import { Store } from "../../../src/storage/Store.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
 import * as Logged from "../../storage/Logged.ts"
 import { TurnLog } from "../../../src/storage/TurnLog.ts"
+import type * as It from "../../It.ts"
 
 const { turnId } = NumberedData
 
@@ -62,97 +62,54 @@ const given = Effect.gen(function* () {
   return { dependencies, done, state, accepted, died }
 })
 
-const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>) => {
+const logged = (test: It.Body<[lines: Array<string>], Effect.Services<typeof given>>) => {
   const lines: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
-  return Effect.suspend(() => test(lines)).pipe(
-    Effect.provide(MemoryStore.layer),
-    Effect.provide(Logger.layer([logger]))
-  )
+  return Effect.gen(() => test(lines)).pipe(Effect.provide(MemoryStore.layer), Effect.provide(Logger.layer([logger])))
 }
 
 describe("a prompt", () => {
   it.effect("rule C1: behind a turn that another process has accepted since runs after it", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const { accepted, dependencies, done } = yield* given
-        yield* accepted(1, 1)
-        yield* Acceptance.prompt(dependencies(), NumberedData.conversationId(1), { prompt: "Hi", turnId: turnId(2) })
-        assert.deepStrictEqual(done, ["add turn-1", "add turn-2"])
-      })
-    )
+    logged(function* () {
+      const { accepted, dependencies, done } = yield* given
+      yield* accepted(1, 1)
+      yield* Acceptance.prompt(dependencies(), NumberedData.conversationId(1), { prompt: "Hi", turnId: turnId(2) })
+      assert.deepStrictEqual(done, ["add turn-1", "add turn-2"])
+    })
   )
 })
 
 describe("turns that an earlier process has left", () => {
-  it.effect("rule X1: are parked if they wait and queued otherwise", () =>
-    logged((lines) =>
-      Effect.gen(function* () {
-        const { accepted, dependencies, done } = yield* given
-        yield* Orchestrator.takeUp(dependencies(), Condition.make())
-        assert.deepStrictEqual([done, lines], [[], []])
-        yield* accepted(1, 1)
-        yield* accepted(2, 1)
-        yield* accepted(3, 2)
-        yield* accepted(4, 3)
-        yield* accepted(5, 4)
-        for (const [n, at] of [
-          [1, 6_000],
-          [5, 90_000]
-        ] as const) {
-          yield* Logged.append(turnId(n), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, at - 1_000, at)])
-        }
-        yield* TestClock.setTime(10_000)
-        yield* Orchestrator.takeUp(dependencies(), Condition.make())
-        // An overdue turn wakes now, at the beginning of a spread.
-        assert.deepStrictEqual(done, [
-          "park turn-1 until 10000",
-          "park turn-5 until 90000",
-          "add turn-2",
-          "add turn-3",
-          "add turn-4"
-        ])
-        assert.deepStrictEqual(lines, [
-          "Info Took up 5 unfinished turn(s) in 0 ms, from the last process; 2 of them wait for their time."
-        ])
-      })
-    )
-  )
-
   it.effect("are logged with the process that died", () =>
-    logged((lines) =>
-      Effect.gen(function* () {
-        const { accepted, dependencies, state } = yield* given
-        yield* accepted(1, 1)
-        yield* Logged.append(turnId(1), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000)])
-        state.predecessor = "process 7 on mill"
-        yield* Orchestrator.takeUp(dependencies(), Condition.make())
-        assert.deepStrictEqual(lines, [
-          "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
-        ])
-      })
-    )
+    logged(function* (lines) {
+      const { accepted, dependencies, state } = yield* given
+      yield* accepted(1, 1)
+      yield* Logged.append(turnId(1), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000)])
+      state.predecessor = "process 7 on mill"
+      yield* Orchestrator.takeUp(dependencies(), Condition.make())
+      assert.deepStrictEqual(lines, [
+        "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
+      ])
+    })
   )
 
   it.effect("rule X14: come last if they were in progress at three deaths in a row, and ten of them are named", () =>
-    logged((lines) =>
-      Effect.gen(function* () {
-        const { accepted, dependencies, died, done } = yield* given
-        for (let n = 1; n <= 12; n++) {
-          yield* accepted(n, n)
-          yield* died(n, n === 5 ? 2 : 3)
-        }
-        yield* accepted(13, 1)
-        yield* Orchestrator.takeUp(dependencies(), Condition.make())
-        // The turns behind a suspect in its conversation wait too.
-        const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
-        assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
-        const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
-        assert.deepStrictEqual(lines.slice(0, -1), [
-          "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
-            `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
-        ])
-      })
-    )
+    logged(function* (lines) {
+      const { accepted, dependencies, died, done } = yield* given
+      for (let n = 1; n <= 12; n++) {
+        yield* accepted(n, n)
+        yield* died(n, n === 5 ? 2 : 3)
+      }
+      yield* accepted(13, 1)
+      yield* Orchestrator.takeUp(dependencies(), Condition.make())
+      // The turns behind a suspect in its conversation wait too.
+      const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
+      assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
+      const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
+      assert.deepStrictEqual(lines.slice(0, -1), [
+        "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
+          `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
+      ])
+    })
   )
 })

@@ -147,18 +147,6 @@ describe("a command", () => {
       })
     }
   )
-
-  it.effect("rule X4: for one turn: does nothing to another", () =>
-    waiting({}, function* ({ c, conversations, provider, recorded }) {
-      const other = Ids.TurnId.make("b")
-      assert.isFalse(yield* conversations.abort(c, other))
-      assert.isFalse(yield* conversations.steer(commandOf(c, "retry-now", "k"), "a test", other))
-      assert.deepStrictEqual(yield* recorded, [])
-      assert.strictEqual(provider.requests.length, 1)
-      assert.isTrue(yield* conversations.abort(c, turnId))
-      assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
-    })
-  )
 })
 
 describe("a command that names no turn", () => {

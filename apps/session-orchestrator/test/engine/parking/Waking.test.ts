@@ -47,33 +47,27 @@ const recordingWakes =
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 
-it.effect(
-  "Waking.U1: turns that are due together call in the order of their times, and are read and continue a few at a time",
-  () => {
-    const reading = new Inside()
-    const goingOn = new Inside()
-    return withService(
-      {
-        scripts: parksThenAnswers,
-        retry: waits(60),
-        store: (real) => ({ resumption: (turnId) => reading.during(real.resumption(turnId)) }),
-        log: recordingWakes((append, turnIds) => goingOn.during(append, turnIds.length))
-      },
-      function* ({ conversations, provider }) {
-        for (const turnId of crowd) {
-          const c = yield* conversations.create({})
-          yield* conversations.prompt(c, { prompt: "Hi", turnId })
-        }
-        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
-        reading.most = 0
-        yield* TestClock.adjust("2 minutes")
-        for (const turnId of crowd) yield* conversations.result(turnId)
-        // They were parked in the order in which they had failed.
-        const asked = provider.requests.map(({ turnId }) => turnId)
-        assert.deepStrictEqual(asked.slice(CROWD), asked.slice(0, CROWD))
-        assert.isAtMost(reading.most, AT_MOST)
-        assert.isAtMost(goingOn.most, AT_MOST)
+it.effect("Waking.U1: turns that are due together are read and continue a few at a time", () => {
+  const reading = new Inside()
+  const goingOn = new Inside()
+  return withService(
+    {
+      scripts: parksThenAnswers,
+      retry: waits(60),
+      store: (real) => ({ resumption: (turnId) => reading.during(real.resumption(turnId)) }),
+      log: recordingWakes((append, turnIds) => goingOn.during(append, turnIds.length))
+    },
+    function* ({ conversations }) {
+      for (const turnId of crowd) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId })
       }
-    ).pipe(Effect.provideService(Scheduler.MaxOpsBeforeYield, 300)) // fibers give way anywhere
-  }
-)
+      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
+      reading.most = 0
+      yield* TestClock.adjust("2 minutes")
+      for (const turnId of crowd) yield* conversations.result(turnId)
+      assert.isAtMost(reading.most, AT_MOST)
+      assert.isAtMost(goingOn.most, AT_MOST)
+    }
+  ).pipe(Effect.provideService(Scheduler.MaxOpsBeforeYield, 300)) // fibers give way anywhere
+})

@@ -3,14 +3,13 @@ import { assert, it } from "@effect/vitest"
 import { Interruption, Interruptions } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Layer, Logger, Option } from "effect"
-import { TestClock } from "effect/testing"
 import { Store } from "../../../src/storage/Store.ts"
-import { settled, waits, withService } from "../conversation/ConversationSetup.ts"
+import { settled, withService } from "../conversation/ConversationSetup.ts"
 import * as Logged from "../../storage/Logged.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
 
-const { answer, hangs } = ScriptedProvider
+const { hangs } = ScriptedProvider
 const { conversationId, turnId } = NumberedData
 
 /** A store with turns 1, 2 and so on, each of a conversation of its own, whose last process has died so many times in a row by now. */
@@ -32,36 +31,6 @@ const left = Effect.fnUntraced(function* (...deaths: ReadonlyArray<number>) {
   }).pipe(Effect.provide(storage))
   return storage
 })
-
-it.effect(
-  "rule X14: one that died alone is sealed, the others run alone until their next record, and new turns wait for that",
-  () =>
-    Effect.gen(function* () {
-      const go = yield* Deferred.make<void>()
-      const storage = yield* left(4, 3, 3)
-      const late = { reads: [], end: Deferred.await(go) }
-      const scripts = [late, answer("one"), answer("two"), answer("three")]
-      yield* withService({ scripts, retry: waits(1), storage }, function* ({ conversations, provider }) {
-        yield* settled
-        const asked = () => provider.requests.map(({ turnId }) => turnId)
-        assert.deepStrictEqual(asked(), [turnId(2)])
-        const { end } = yield* conversations.result(turnId(1))
-        assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
-        assert.include(end.error?.message, "died 4 times in a row")
-        const young = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
-        yield* settled
-        assert.lengthOf(asked(), 1)
-        // Its attempt fails, which is a record; it waits for a second in memory.
-        yield* Deferred.succeed(go, undefined)
-        yield* settled
-        assert.include(asked(), young)
-        // Less than a suspect waits for where another turn runs.
-        yield* TestClock.adjust("30 seconds")
-        for (const id of [young, turnId(2), turnId(3)])
-          assert.strictEqual((yield* conversations.result(id)).end.status, "completed")
-      })
-    }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
-)
 
 it.effect(
   "rules X14, P14: one that waits to run alone is ended by an abort at once; an orderly stop restarts the count",

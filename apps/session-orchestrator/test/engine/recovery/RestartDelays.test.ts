@@ -33,31 +33,11 @@ describe("RestartDelays", () => {
     expect(restartDelays.stopped(one, 7_000 + 2 * SETTLED_MS)).toBe(0)
   })
 
-  it("counts a minute as a while", () => {
-    for (const [ranMs, delayMs] of [
-      [SETTLED_MS - 1, FIRST_MS],
-      [SETTLED_MS, 0]
-    ] as const) {
-      const restartDelays = new RestartDelays()
-      restartDelays.stopped(one, 5)
-      expect(restartDelays.stopped(one, 5 + ranMs)).toBe(delayMs)
-    }
-  })
-
   it("keeps nothing of settled conversations", () => {
     const restartDelays = new RestartDelays()
     for (let n = 0; n < 1_000; n++) restartDelays.stopped(NumberedData.conversationId(n), n)
     expect(restartDelays.size).toBe(1_000)
     restartDelays.stopped(one, 1_000 + SETTLED_MS)
     expect(restartDelays.size).toBe(1)
-  })
-
-  it("drops settled conversations behind one that is stopped again", () => {
-    const restartDelays = new RestartDelays()
-    restartDelays.stopped(one, 0)
-    restartDelays.stopped(two, 1)
-    restartDelays.stopped(one, 2)
-    restartDelays.stopped(NumberedData.conversationId(3), SETTLED_MS + 500)
-    expect(restartDelays.size).toBe(2)
   })
 })

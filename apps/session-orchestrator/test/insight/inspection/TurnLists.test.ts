@@ -9,6 +9,7 @@ import { Store } from "../../../src/storage/Store.ts"
 import { Lists } from "../../../src/storage/Lists.ts"
 import type { TurnRow } from "../../../src/storage/ListPage.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
+import type * as It from "../../It.ts"
 
 const row = (n: number, isRunning: boolean): TurnRow => ({
   position: { at: 0, number: n },
@@ -21,9 +22,9 @@ const row = (n: number, isRunning: boolean): TurnRow => ({
 })
 
 /** Lists of open turns, newest first, and the turns whose records were read. */
-const listed = <A>(
+const listed = (
   turns: ReadonlyArray<TurnRow>,
-  test: (lists: TurnLists.TurnLists["Service"], loaded: ReadonlyArray<string>) => Effect.Effect<A, unknown>
+  test: It.Body<[lists: TurnLists.TurnLists["Service"], loaded: ReadonlyArray<string>], never>
 ) => {
   const loaded: Array<string> = []
   const lists = {
@@ -34,7 +35,7 @@ const listed = <A>(
     }
   }
   const store = { recordOutline: (id: string) => Effect.sync(() => (loaded.push(id), [])) }
-  return Effect.flatMap(TurnLists.TurnLists, (found) => test(found, loaded)).pipe(
+  return Effect.flatMap(TurnLists.TurnLists, (found) => Effect.gen(() => test(found, loaded))).pipe(
     Effect.provide(
       TurnLists.layer.pipe(
         Layer.provide([
@@ -54,40 +55,35 @@ describe("a page of turns that have not ended", () => {
   it.effect("reads the records that fill it, and no more", () =>
     listed(
       turns.map(({ position }) => row(position.number, true)),
-      (lists, loaded) =>
-        Effect.gen(function* () {
-          assert.lengthOf((yield* lists.turns({ status: "running" }, { limit: 10 })).turns, 10)
-          assert.lengthOf(loaded, 10)
-        })
+      function* (lists, loaded) {
+        assert.lengthOf((yield* lists.turns({ status: "running" }, { limit: 10 })).turns, 10)
+        assert.lengthOf(loaded, 10)
+      }
     )
   )
 
   it.effect("ends after a number of turns, and the next page goes on behind them", () =>
-    listed(turns, (lists, loaded) =>
-      Effect.gen(function* () {
-        const { next, turns } = yield* lists.turns({ status: "waiting" }, { limit: 10 })
-        assert.deepStrictEqual([turns.length, loaded.length], [0, TurnLists.MOST_READ])
-        assert.isDefined(next)
-      })
-    )
+    listed(turns, function* (lists, loaded) {
+      const { next, turns } = yield* lists.turns({ status: "waiting" }, { limit: 10 })
+      assert.deepStrictEqual([turns.length, loaded.length], [0, TurnLists.MOST_READ])
+      assert.isDefined(next)
+    })
   )
 
   it.effect("has each turn once, page by page", () =>
-    listed(turns, (lists) =>
-      Effect.gen(function* () {
-        const found: Array<string> = []
-        let cursor: string | undefined
-        do {
-          const page = yield* lists.turns({ status: "running" }, { limit: 7, cursor })
-          found.push(...page.turns.map(({ turnId }) => turnId))
-          cursor = page.next
-        } while (cursor !== undefined)
-        assert.deepStrictEqual(
-          found,
-          turns.filter(({ hasEvents }) => hasEvents).map(({ turn }) => turn.turnId)
-        )
-      })
-    )
+    listed(turns, function* (lists) {
+      const found: Array<string> = []
+      let cursor: string | undefined
+      do {
+        const page = yield* lists.turns({ status: "running" }, { limit: 7, cursor })
+        found.push(...page.turns.map(({ turnId }) => turnId))
+        cursor = page.next
+      } while (cursor !== undefined)
+      assert.deepStrictEqual(
+        found,
+        turns.filter(({ hasEvents }) => hasEvents).map(({ turn }) => turn.turnId)
+      )
+    })
   )
 })
 

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Logger, Path, PlatformError } from "effect"
 import * as LineFile from "../../../src/ops/telemetry/logs/LineFile.ts"
+import type * as It from "../../It.ts"
 
 const failure = (tag: "NotFound" | "Unknown") =>
   PlatformError.systemError({ _tag: tag, module: "FileSystem", method: "any" })
@@ -45,19 +46,19 @@ const disk = () => {
 const logging = (
   options: Pick<LineFile.Options, "maxBytes" | "keep">,
   { state, system }: ReturnType<typeof disk>,
-  test: (write: (...lines: ReadonlyArray<string>) => Effect.Effect<void>) => Effect.Effect<void>
+  test: It.Body<[write: (...lines: ReadonlyArray<string>) => Effect.Effect<unknown>], never>
 ) => {
   const said: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
   return Effect.gen(function* () {
     const write = yield* LineFile.make({ path: "/log/r", ...options })
-    yield* test((...lines) =>
+    const log = (...lines: ReadonlyArray<string>) =>
       Effect.suspend(() => {
         const before = state.writes
         for (const line of lines) write(line)
         return Effect.repeat(Effect.yieldNow, { until: () => state.writes > before })
       })
-    )
+    yield* Effect.gen(() => test(log))
   }).pipe(
     Effect.scoped,
     Effect.provideService(FileSystem.FileSystem, system),
@@ -88,11 +89,9 @@ describe("a file of lines", () => {
   it.effect("is created with its folder for its owner alone, read once, and kept with its older ones", () => {
     const given = disk()
     return Effect.gen(function* () {
-      const said = yield* logging({ maxBytes: 10, keep: 2 }, given, (write) =>
-        Effect.gen(function* () {
-          for (let n = 1; n <= 7; n++) yield* write(line(n))
-        })
-      )
+      const said = yield* logging({ maxBytes: 10, keep: 2 }, given, function* (write) {
+        for (let n = 1; n <= 7; n++) yield* write(line(n))
+      })
       assert.deepStrictEqual(said, [])
       assert.deepStrictEqual(Object.fromEntries(given.files), {
         "/log/r": "row7\n",
@@ -108,13 +107,11 @@ describe("a file of lines", () => {
     const given = disk()
     given.files.set("/log/r", "old\n")
     return Effect.gen(function* () {
-      yield* logging({ maxBytes: 10, keep: 0 }, given, (write) =>
-        Effect.gen(function* () {
-          yield* write(line(1))
-          assert.strictEqual(given.files.get("/log/r"), "old\nrow1\n")
-          yield* write(line(2), line(3), line(4))
-        })
-      )
+      yield* logging({ maxBytes: 10, keep: 0 }, given, function* (write) {
+        yield* write(line(1))
+        assert.strictEqual(given.files.get("/log/r"), "old\nrow1\n")
+        yield* write(line(2), line(3), line(4))
+      })
       assert.deepStrictEqual(Object.fromEntries(given.files), { "/log/r": "row4\n" })
     })
   })
@@ -123,13 +120,11 @@ describe("a file of lines", () => {
     const given = disk()
     return Effect.gen(function* () {
       given.state.refuses.add(2)
-      const said = yield* logging({ maxBytes: 10, keep: 3 }, given, (write) =>
-        Effect.gen(function* () {
-          yield* write(line(1), line(2), line(3), line(4), line(5))
-          yield* write(line(6))
-          yield* write(line(7))
-        })
-      )
+      const said = yield* logging({ maxBytes: 10, keep: 3 }, given, function* (write) {
+        yield* write(line(1), line(2), line(3), line(4), line(5))
+        yield* write(line(6))
+        yield* write(line(7))
+      })
       assert.lengthOf(said, 2)
       assert.match(said[0] ?? "", /^Error The retry log at \/log\/r cannot be written; turns go on without it\. /)
       assert.strictEqual(said[1], "Warn The retry log at /log/r is written again; 3 line(s) are missing.")
@@ -144,14 +139,12 @@ describe("a file of lines", () => {
   it.effect("logs the beginning and the end of each outage of its disk", () => {
     const given = disk()
     return Effect.gen(function* () {
-      const said = yield* logging({ maxBytes: 100, keep: 1 }, given, (write) =>
-        Effect.gen(function* () {
-          for (const isFull of [true, true, false, false, true, false]) {
-            given.state.isFull = isFull
-            yield* write(line(1))
-          }
-        })
-      )
+      const said = yield* logging({ maxBytes: 100, keep: 1 }, given, function* (write) {
+        for (const isFull of [true, true, false, false, true, false]) {
+          given.state.isFull = isFull
+          yield* write(line(1))
+        }
+      })
       assert.deepStrictEqual(
         said.map((text) => text.replace(/ cannot be written.*/, "")),
         [
