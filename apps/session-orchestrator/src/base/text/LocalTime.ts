@@ -4,18 +4,21 @@ import type { PeriodReport } from "@holdfast/wire"
 /** A period in a time zone. */
 type LocalPeriod = Pick<PeriodReport.PeriodReport, "since" | "until" | "timeZone">
 
+/** Writes a moment, in epoch milliseconds. */
+export type Format = (at: number) => string
+
 /** The time zone of this process. */
 export const here = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** A date and a time of day in minutes, `2031-04-01 22:00`, or to the second (`medium`). */
-export const full = (timeZone: string, timeStyle: "short" | "medium" = "short"): ((at: number) => string) => {
+export const full = (timeZone: string, timeStyle: "short" | "medium" = "short"): Format => {
   // Swedish writes dates as ISO 8601 does.
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle })
   return (at) => format.format(at)
 }
 
 /** Moments of a period: the time of day alone if it is at most a day long, and for moments of that day. */
-export const within = ({ since, timeZone, until }: LocalPeriod): ((at: number) => string) => {
+export const within = ({ since, timeZone, until }: LocalPeriod): Format => {
   const write = full(timeZone)
   return (at) => {
     const text = write(at)
@@ -25,10 +28,10 @@ export const within = ({ since, timeZone, until }: LocalPeriod): ((at: number) =
 }
 
 /** Moments to the second, in the time zone of this process: the time of day alone if it is on the day of `now`. */
-export const toSeconds = (now: number): ((at: number) => string) => seenFrom(full(here(), "medium"), now)
+export const toSeconds = (now: number): Format => seenFrom(full(here(), "medium"), now)
 
 /** Moments as `write` has them, with their dates, but for those on the day of `from`. */
-export const seenFrom = (write: (at: number) => string, from: number | undefined): ((at: number) => string) => {
+export const seenFrom = (write: Format, from: number | undefined): Format => {
   const day = from === undefined ? "" : write(from).replace(/ .*/, " ")
   return (at) => write(at).replace(day, "")
 }

@@ -3,6 +3,7 @@ import { Count, defined, DryRunFigures } from "@holdfast/wire"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as Document from "../../base/text/Document.ts"
 import * as DurationText from "../../base/text/DurationText.ts"
+import type * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import type { Followed } from "./ReplayedTurn.ts"
 import * as OutageScripts from "./OutageScripts.ts"
@@ -13,7 +14,7 @@ import type { DryTurnCourse } from "./DryTurnCourse.ts"
 export const lines = (
   title: string,
   { assumptions, outages, trials, was }: Comparison,
-  moment: (ms: number) => string
+  moment: LocalTime.Format
 ): ReadonlyArray<string> => [
   title,
   ...OutageScripts.describe(outages),
@@ -61,7 +62,7 @@ const followedIn = (name: string, turns: ReadonlyArray<Followed>): string => {
 }
 
 /** The turns whose end differs, in words, at most `MOST_ROWS` of them. */
-const changes = (was: Trial, would: Trial, moment: (ms: number) => string): ReadonlyArray<string> => {
+const changes = (was: Trial, would: Trial, moment: LocalTime.Format): ReadonlyArray<string> => {
   const pairs = changed(was, would)
   if (pairs.length === 0) return ["", `By ${would.name} every turn ends as it did, at the same time.`]
   const shown = pairs.slice(0, MOST_ROWS)
@@ -98,7 +99,7 @@ const MOST_ROWS = 20
 const isSameEnd = ({ end: a }: DryTurnCourse, { end: b }: DryTurnCourse): boolean =>
   a?.status === b?.status && a?.at === b?.at
 
-const endOf = ({ calls, end }: DryTurnCourse, moment: (ms: number) => string): string => {
+const endOf = ({ calls, end }: DryTurnCourse, moment: LocalTime.Format): string => {
   const made = calls.filter(({ outcome }) => outcome !== "shared").length
   const after = Count.of(made, "call")
   if (end === undefined) return `still waiting, ${after}`

@@ -64,11 +64,10 @@ type Delay = Extract<Basis.Basis, { readonly _tag: "Delay" }>
 const isReplaced = ({ byReason, clipped, delayMs, hintMs, jitterMs = 0, scheduledMs }: Delay): boolean =>
   byReason === true && clipped !== true && hintMs === delayMs - jitterMs && hintMs < scheduledMs
 
+type AtOnce = Extract<Basis.Basis, { readonly _tag: "AtOnce" }>
+
 /** Why there is no wait. */
-const atOnceRules = ({
-  because,
-  routing
-}: Extract<Basis.Basis, { readonly _tag: "AtOnce" }>): ReadonlyArray<string> => {
+const atOnceRules = ({ because, routing }: AtOnce): ReadonlyArray<string> => {
   if (because === "other-credential") return ["P7"]
   return routing === "fallback-chain" ? ["P8"] : [because === "same-target" ? "A3" : "A4"]
 }

@@ -67,7 +67,7 @@ const INDENT = " ".repeat(2 + TIME_WIDTH + 2)
 class Page {
   readonly lines: Array<string> = []
   private readonly display: Display
-  private readonly write: (epochMs: number) => string
+  private readonly write: LocalTime.Format
   private date = ""
 
   constructor(display: Display) {
@@ -76,7 +76,7 @@ class Page {
   }
 
   /** Moments with their dates, but for those on the day of `from`. */
-  seenFrom(from: number | undefined): (epochMs: number) => string {
+  seenFrom(from: number | undefined): LocalTime.Format {
     return LocalTime.seenFrom(this.write, from)
   }
 
@@ -107,10 +107,7 @@ class Page {
   }
 }
 
-const standing = (
-  { seal, status, steps }: TurnExplanation.TurnExplanation,
-  at: (epochMs: number) => string
-): string => {
+const standing = ({ seal, status, steps }: TurnExplanation.TurnExplanation, at: LocalTime.Format): string => {
   if (seal !== undefined) return seal.status
   const last = steps.at(-1)
   const question = last?.tools.find(({ approval }) => approval?.outcome === "open")?.approval

@@ -11,6 +11,16 @@ import * as DurationText from "../../base/text/DurationText.ts"
 /** A value without its sentence. */
 type Fields<A> = A extends unknown ? Omit<A, "words"> : never
 
+type Attempt = Fields<TurnExplanation.ExplainedAttempt>
+type Retry = Fields<TurnExplanation.ExplainedRetry>
+type GaveUp = Fields<TurnExplanation.GaveUp>
+type WaitEnd = Fields<TurnExplanation.WaitEnd>
+
+/** A sentence, or a part of one, for each value of a field. */
+type Sentences<Field extends string, Facts extends ReadonlyArray<unknown>> = {
+  readonly [Value in Field]: (...facts: Facts) => string
+}
+
 /** The failure as one clause: `overloaded, 529 overloaded_error: "Overloaded"`. */
 export const failure = ({ code, message, reason, status }: Failure.Failure): string => {
   const codes = [...(status === undefined ? [] : [String(status)]), ...(code === undefined ? [] : [code])].join(" ")
@@ -37,7 +47,7 @@ export const body = ({ body }: Pick<TurnExplanation.ExplainedAttempt, "body">): 
   body === undefined ? "" : `It answered in full: ${Prose.oneLine(body)}`
 
 /** The outcome of an attempt. */
-export const attempt = (attempt: Fields<TurnExplanation.ExplainedAttempt>): string =>
+export const attempt = (attempt: Attempt): string =>
   attempt.compaction === undefined
     ? ATTEMPTS[attempt.outcome](`Attempt ${attempt.attempt + 1}`, attempt)
     : COMPACTIONS[attempt.compaction](`Call ${attempt.attempt + 1}, for a summary,`, attempt.failure)
@@ -73,18 +83,17 @@ export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.ExplainedWait, 
   Math.max(retryAt, changes.findLast(({ type }) => type === "moved")?.at ?? retryAt)
 
 /** How a wait ended that was due at `due` (epoch milliseconds). */
-export const waitEnd = (end: Fields<TurnExplanation.WaitEnd>, due: number): string =>
-  `The ${WAIT_ENDS[end.type](end, due)}.`
+export const waitEnd = (end: WaitEnd, due: number): string => `The ${WAIT_ENDS[end.type](end, due)}.`
 
 /** Whether a turn was woken later than a busy process explains. */
-export const isLate = (end: Fields<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
+export const isLate = (end: WaitEnd, due: number): boolean => lateMs(end, due) >= LATE_MS
 
 /** Whether the end of a wait needs no words: it ended on time, and its gate let the turn in within a moment. */
-export const isOnTime = (end: Fields<TurnExplanation.WaitEnd>, due: number): boolean =>
+export const isOnTime = (end: WaitEnd, due: number): boolean =>
   end.type === "elapsed" && held(end) === "" && !isLate(end, due)
 
 /** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
-const held = ({ heldMs }: Fields<TurnExplanation.WaitEnd>): string =>
+const held = ({ heldMs }: WaitEnd): string =>
   heldMs === undefined || heldMs < LATE_MS
     ? ""
     : `, and the turn was held for ${DurationText.format(heldMs)} until the gate let it in`
@@ -148,12 +157,7 @@ export const interruption = ({ deaths, defects }: Fields<TurnExplanation.Explain
 
 // --- internal
 
-const ATTEMPTS: {
-  readonly [O in TurnExplanation.ExplainedOutcome]: (
-    name: string,
-    attempt: Fields<TurnExplanation.ExplainedAttempt>
-  ) => string
-} = {
+const ATTEMPTS: Sentences<TurnExplanation.ExplainedOutcome, [name: string, attempt: Attempt]> = {
   completed: (name, { finishReason }) =>
     `${name} was answered${finishReason === undefined ? "" : ` (${finishReason})`}.`,
   failed: (name, attempt) => {
@@ -171,16 +175,15 @@ const ATTEMPTS: {
   "under-way": (name, { hasContent }) => `${name} is under way${hasContent ? ", and content has left" : ""}.`
 }
 
-const COMPACTIONS: {
-  readonly [C in TurnExplanation.ExplainedCompaction]: (name: string, failed: Failure.Failure | undefined) => string
-} = {
-  compacted: (name) => `${name} was answered: the summary replaces the older messages from here on.`,
-  nothing: (name, failed) => {
-    const call = failed === undefined ? "" : `${ended(`${name} was too long itself${because(failed)}`)} `
-    return `${call}No part of the context could be left out.`
-  },
-  failed: (name, failed) => ended(`${name} failed${because(failed)}`)
-}
+const COMPACTIONS: Sentences<TurnExplanation.ExplainedCompaction, [name: string, failed: Failure.Failure | undefined]> =
+  {
+    compacted: (name) => `${name} was answered: the summary replaces the older messages from here on.`,
+    nothing: (name, failed) => {
+      const call = failed === undefined ? "" : `${ended(`${name} was too long itself${because(failed)}`)} `
+      return `${call}No part of the context could be left out.`
+    },
+    failed: (name, failed) => ended(`${name} failed${because(failed)}`)
+  }
 
 const TOOLS: { readonly [O in TurnExplanation.ExplainedToolOutcome]: string } = {
   answered: "was answered.",
@@ -191,9 +194,7 @@ const TOOLS: { readonly [O in TurnExplanation.ExplainedToolOutcome]: string } = 
   "under-way": "is under way."
 }
 
-const WAIT_ENDS: {
-  readonly [T in TurnExplanation.WaitEnd["type"]]: (end: Fields<TurnExplanation.WaitEnd>, due: number) => string
-} = {
+const WAIT_ENDS: Sentences<WaitEnd["type"], [end: WaitEnd, due: number]> = {
   elapsed: (end, due) => `wait was over${held(end)}${late(end, due)}`,
   "retry-now": (end) =>
     isByGate(end)
@@ -206,11 +207,10 @@ const WAIT_ENDS: {
   unanswered: () => "question got no answer, and the turn gave up"
 }
 
-const isByGate = ({ rules, type }: Fields<TurnExplanation.WaitEnd>): boolean =>
-  type === "retry-now" && rules.includes("X5")
+const isByGate = ({ rules, type }: WaitEnd): boolean => type === "retry-now" && rules.includes("X5")
 
 /** How late a wait ended, if a busy process does not explain it. */
-const late = (end: Fields<TurnExplanation.WaitEnd>, due: number): string =>
+const late = (end: WaitEnd, due: number): string =>
   isLate(end, due)
     ? `, ${DurationText.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept`
     : ""
@@ -229,7 +229,7 @@ const WHY_LAST: Readonly<Record<string, string>> = {
 /** Timers of a busy process are late by less. */
 const LATE_MS = 1000
 
-const lateMs = ({ at, heldMs = 0, type }: Fields<TurnExplanation.WaitEnd>, due: number): number =>
+const lateMs = ({ at, heldMs = 0, type }: WaitEnd, due: number): number =>
   type === "elapsed" && at !== undefined ? at - due - heldMs : 0
 
 /** A sentence with its full stop, unless it ends in a quotation with one. */
@@ -243,13 +243,13 @@ const source = (hint: Failure.Hint, evidence: Readonly<Record<string, string>>):
   return `${hint.source}: ${Prose.oneLine(value)}`
 }
 
-const whenFailed = ({ hasContent, isUnseen }: Fields<TurnExplanation.ExplainedAttempt>): string => {
+const whenFailed = ({ hasContent, isUnseen }: Attempt): string => {
   if (!hasContent) return "before any content"
   return isUnseen === true ? "after content that no client had received" : "after content had left"
 }
 
 /** The tokens of an attempt whose content is void. */
-const wasted = ({ decision, usage }: Fields<TurnExplanation.ExplainedAttempt>): string => {
+const wasted = ({ decision, usage }: Attempt): string => {
   if (decision?.type !== "retry" || decision.midStream === undefined) return ""
   const { inputTokens, outputTokens } = usage ?? {}
   const known = [
@@ -262,24 +262,24 @@ const wasted = ({ decision, usage }: Fields<TurnExplanation.ExplainedAttempt>): 
 }
 
 /** That the content of the failed attempt is void. */
-const voided = ({ midStream }: Fields<TurnExplanation.ExplainedRetry>): string =>
+const voided = ({ midStream }: Retry): string =>
   midStream === undefined ? "" : ` The content of the failed attempt is void: midStream is ${midStream}.`
 
 const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
   by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
 
-const whenOf = (decision: Fields<TurnExplanation.ExplainedRetry>, failed: Failure.Failure): string =>
+const whenOf = (decision: Retry, failed: Failure.Failure): string =>
   decision.delayMs === 0 ? "at once" : `at ${UtcTime.format(decision.retryAt)}, after ${lengthOf(decision, failed)}`
 
 /** The target and credential of a retry that was sent elsewhere. */
-const whereOf = ({ credential, role, target }: Fields<TurnExplanation.ExplainedRetry>): string => {
+const whereOf = ({ credential, role, target }: Retry): string => {
   if (target === undefined) return ""
   const key = credential === undefined ? "" : ` with credential ${Prose.oneLine(credential)}`
   return `, on ${target}${key}${role === undefined ? "" : `, of the chain ${Prose.oneLine(role)}`}`
 }
 
 /** The wait, and the source of its length. */
-const lengthOf = (decision: Fields<TurnExplanation.ExplainedRetry>, { hint }: Failure.Failure): string => {
+const lengthOf = (decision: Retry, { hint }: Failure.Failure): string => {
   const { clipped, delayMs, hintMs = 0, isEarlier, jitterMs = 0, scheduledMs } = decision
   const wait = DurationText.format(delayMs)
   if (scheduledMs === undefined) return wait
@@ -295,10 +295,7 @@ const lengthOf = (decision: Fields<TurnExplanation.ExplainedRetry>, { hint }: Fa
 }
 
 /** A hint that changed nothing. */
-const unheeded = (
-  { hintMs, isEarlier, target }: Fields<TurnExplanation.ExplainedRetry>,
-  hint: Failure.Hint | undefined
-): string => {
+const unheeded = ({ hintMs, isEarlier, target }: Retry, hint: Failure.Hint | undefined): string => {
   if (hintMs !== undefined)
     return isEarlier === true
       ? `no shorter than the ${DurationText.format(hintMs)} that its provider had asked for before`
@@ -310,10 +307,7 @@ const unheeded = (
 }
 
 /** The sum of the waits, this one included. */
-const spentWith = (
-  { delayMs, onReason, spending }: Fields<TurnExplanation.ExplainedRetry>,
-  { reason }: Failure.Failure
-): string => {
+const spentWith = ({ delayMs, onReason, spending }: Retry, { reason }: Failure.Failure): string => {
   const partOf = (spending: TurnExplanation.ExplainedSpending | undefined, on: string): ReadonlyArray<string> => {
     if (spending?.totalMs === undefined) return []
     const { measure, spentMs, totalMs } = spending
@@ -324,12 +318,7 @@ const spentWith = (
   return [...partOf(spending, ""), ...partOf(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
 }
 
-const WHY_NOT: {
-  readonly [B in TurnExplanation.GaveUpBecause]: (
-    decision: Fields<TurnExplanation.GaveUp>,
-    failed: Failure.Failure
-  ) => string
-} = {
+const WHY_NOT: Sentences<TurnExplanation.GaveUpBecause, [decision: GaveUp, failed: Failure.Failure]> = {
   "after-content": ({ midStream }, failed) =>
     `content had left, and shown text is not produced twice: ${whyKept(midStream, failed)}`,
   "not-retryable": (_, failed) => {

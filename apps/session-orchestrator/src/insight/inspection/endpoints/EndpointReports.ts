@@ -16,6 +16,7 @@ import type { GateView } from "../../../engine/gate/Gatekeeper.ts"
 import type { KnownGate } from "../../../engine/gate/Gates.ts"
 import * as RecentCalls from "../../../engine/gate/RecentCalls.ts"
 import * as DurationText from "../../../base/text/DurationText.ts"
+import type { Format } from "../../../base/text/LocalTime.ts"
 import * as Prose from "../../../base/text/Prose.ts"
 import * as ProviderName from "../../../base/text/ProviderName.ts"
 import * as TurnReport from "../TurnReport.ts"
@@ -92,14 +93,11 @@ export const gateWords = (view: Pick<GateView, "phase" | "waiting" | "held" | "r
 }
 
 /** How much of a limit is used, in words. */
-export const windowWords = (
-  { credential, name, provider, resetAt, used }: Health.WindowReport,
-  moment: (at: number) => string
-): string =>
+const windowWords = ({ credential, name, provider, resetAt, used }: Health.WindowReport, moment: Format): string =>
   `Limit ${name} of ${provider}, ${credential}: ${Math.floor(used * 100)} % used${resetAt === undefined ? "" : `, begins anew ${moment(resetAt)}`}`
 
 /** The report in lines; `moment` is the local form of a moment. */
-export const lines = (health: Health.Health, moment: (at: number) => string): ReadonlyArray<string> => {
+export const lines = (health: Health.Health, moment: Format): ReadonlyArray<string> => {
   const { at, countedSince, endpoints, limits, runner, windows } = health
   const hour = at - countedSince >= HOUR_MS ? "last hour" : `since ${moment(countedSince)}`
   return [
@@ -127,7 +125,7 @@ const reportOf = (
   const known = gateOf(route)
   const pauses = pausesOf(standing, route, now)
   const { lastHour = RecentCalls.noCalls } = own ?? {}
-  const lastAnswerAt = latest(own?.lastAnswerAt, known?.view?.answeredAt)
+  const lastAnswerAt = Math.max(own?.lastAnswerAt ?? 0, known?.view?.answeredAt ?? 0) || undefined
   const lastFailure = lastFailureOf(own, known?.view)
   const provider = ProviderName.configured(target.provider)
   const address = ProviderTable.reached(config.providers, provider)?.baseUrl
@@ -137,7 +135,7 @@ const reportOf = (
       credential: ProviderName.hasClientKey(target.provider) ? OF_CLIENT : credential,
       address: address && redact(address)
     }),
-    state: stateOf({ pauses, lastHour, ...defined({ lastAnswerAt }) }, known?.view, lastFailure?.at),
+    state: stateOf({ pauses, lastHour }, known?.view, lastAnswerAt, lastFailure?.at),
     ...(known?.view && { gate: gateReport(known.view) }),
     pauses,
     lastHour,
@@ -152,25 +150,15 @@ const reportOf = (
 /** The credential of calls that a client of the gateway makes with a key of its own. */
 const OF_CLIENT = "the client's own key"
 
-const keyOf = ({
-  credential,
-  target
-}: Pick<Route.Route, "target"> & { readonly credential?: string | undefined }): string =>
-  JSON.stringify([Target.format(target), credential])
+type Called = Pick<RecentCalls.Counted, "credential" | "target">
+
+const keyOf = ({ credential, target }: Called): string => JSON.stringify([Target.format(target), credential])
 
 /** A call without a named credential has the provider's first, if it has one, and is not sent with its client's own. */
-const credentialOf = (
-  config: Configured,
-  { credential, target }: Pick<RecentCalls.Counted, "credential" | "target">
-): string | undefined =>
+const credentialOf = (config: Configured, { credential, target }: Called): string | undefined =>
   ProviderName.hasClientKey(target.provider)
     ? undefined
     : (credential ?? ProviderTable.keyNames(config.providers.get(target.provider))[0])
-
-const latest = (...moments: ReadonlyArray<number | undefined>): number | undefined => {
-  const last = Math.max(0, ...moments.filter((at) => at !== undefined))
-  return last === 0 ? undefined : last
-}
 
 type Failed = NonNullable<RecentCalls.Counted["lastFailure"]>
 
@@ -233,19 +221,16 @@ const ofAccounts = (standing: Standing.Standing, target: Target.Target): Readonl
     : []
 
 const stateOf = (
-  {
-    lastAnswerAt = 0,
-    lastHour,
-    pauses
-  }: Pick<Health.EndpointReport, "lastHour" | "pauses"> & { readonly lastAnswerAt?: number },
+  { lastHour, pauses }: Pick<Health.EndpointReport, "lastHour" | "pauses">,
   view: GateView | undefined,
+  answeredAt = 0,
   failedAt = 0
 ): Health.EndpointState => {
   // The quota of a credential that another model has used up does not keep this model from a try (C12).
   // Nor does the pause of one account keep others from it.
   if (pauses.some(({ credential, of }) => of !== "credential" && credential === undefined)) return "paused"
   if (view?.phase === "ramp") return "recovering"
-  if (view?.phase === "shut" || failedAt > lastAnswerAt) return "failing"
+  if (view?.phase === "shut" || failedAt > answeredAt) return "failing"
   return lastHour.calls > 0 ? "answering" : "idle"
 }
 
@@ -258,7 +243,7 @@ const ofEndpoint = (
   endpoint: Health.EndpointReport,
   hour: string,
   now: number,
-  moment: (at: number) => string
+  moment: Format
 ): ReadonlyArray<string> => {
   const { credential, elsewhere, gate, lastAnswerAt, lastFailure, lastHour, pauses, state, target } = endpoint
   const next = gate?.nextTryAt
@@ -280,17 +265,10 @@ const PAUSED = {
   account: "limit of the key for every model"
 } as const
 
-const ofPause = (
-  { credential, isAsked, of, reason, until }: Health.PauseReport,
-  now: number,
-  moment: (at: number) => string
-) =>
+const ofPause = ({ credential, isAsked, of, reason, until }: Health.PauseReport, now: number, moment: Format) =>
   `${PAUSED[of]}${credential === undefined ? "" : ` for ${credential}`} (${reason}) until ${moment(until)}, in ${DurationText.rough(until - now)}${isAsked ? ", named by the provider" : ""}`
 
-const ofFailure = (
-  { askedUntil, at, code, message, reason }: Health.LastFailure,
-  moment: (at: number) => string
-): string =>
+const ofFailure = ({ askedUntil, at, code, message, reason }: Health.LastFailure, moment: Format): string =>
   Prose.oneLine(
     `${moment(at)} ${reason}${code === undefined ? "" : ` ${code}`}: ${message}${
       askedUntil === undefined ? "" : ` (it asked for no call before ${moment(askedUntil)})`

@@ -42,7 +42,7 @@ export const line = (report: Omit<PeriodReport.PeriodReport, "line">): string =>
  */
 export const down = (
   { beganAt, endedAt, hasUnknownEnd, lastFailureAt, reason }: PeriodReport.Outage,
-  moment: (at: number) => string
+  moment: LocalTime.Format
 ): string => {
   const how = LIMITS.has(reason) ? "at its limit" : "down"
   if (endedAt !== undefined) {
