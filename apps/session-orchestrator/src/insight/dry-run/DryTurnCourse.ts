@@ -75,14 +75,11 @@ interface Recorded {
 }
 
 /** The course of a turn, and the calls that it made. `countsTokens`: those of its answers are real ones. */
-export const of = (
-  turn: Recorded,
-  countsTokens: boolean
-): { readonly course: DryTurnCourse; readonly calls: ReadonlyArray<RecordedCall> } => {
+export const of = (turn: Recorded, countsTokens: boolean) => {
   const { end, records, startedAt, turnId } = turn
   const history = History.ofRecords(records)
   const calls = callsOf(turn, history)
-  const course = {
+  const course: DryTurnCourse = {
     turnId,
     startedAt,
     calls: calls.flatMap((call) => markOf(call, countsTokens)),

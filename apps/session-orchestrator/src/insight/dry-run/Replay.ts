@@ -36,10 +36,7 @@ interface Scene {
 type Replayed = ReturnType<typeof replayed>
 
 /** Replays a record under configurations, side by side, to the end. */
-export const run = Effect.fnUntraced(function* (
-  configured: Trial.Configurations,
-  scene: Omit<Scene, "model">
-): Effect.fn.Return<Trial.Comparison> {
+export const run = Effect.fnUntraced(function* (configured: Trial.Configurations, scene: Omit<Scene, "model">) {
   const { calls, result } = yield* original(scene)
   const was = Trial.of("as it was", result, configured[0].config.prices)
   const made: Array<Replayed> = []
@@ -52,7 +49,9 @@ export const run = Effect.fnUntraced(function* (
     }))
   })
   const configs = configured.map(({ config }) => config)
-  return { outages: scene.outages, was, trials, assumptions: assumptions(scene.recording, made, configs) }
+  const assumed = assumptions(scene.recording, made, configs)
+  const comparison: Trial.Comparison = { outages: scene.outages, was, trials, assumptions: assumed }
+  return comparison
 })
 
 /** The turns as they were, and the calls of each. */
@@ -156,11 +155,7 @@ const startOf = ({ turns }: Recording, readAt: number): number =>
   turns.reduce((first, { acceptedAt }) => Math.min(first, acceptedAt), readAt)
 
 /** The policy of a turn's conversation under a configuration. */
-const withPolicy = (
-  around: Surroundings,
-  recorded: RecordedTurn,
-  { retry }: ConfiguredRun.Configured
-): Surroundings => ({
+const withPolicy = (around: Surroundings, recorded: RecordedTurn, { retry }: ConfiguredRun.Configured) => ({
   ...around,
   policy: { ...TurnSetting.policyOf(recorded, { retry }), enabled: retry.enabled ?? recorded.autoRetryEnabled }
 })

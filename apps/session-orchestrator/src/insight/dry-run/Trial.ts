@@ -49,13 +49,12 @@ export const run = (name: string, dryRun: DryRun.DryRun, prices?: Prices.Prices)
   )
 
 /** Calls `step` until it returns `false`. */
-export const inSlices = (step: () => boolean): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    for (let isOver = false; !isOver; yield* Effect.yieldNow) {
-      const end = performance.now() + SLICE_MS
-      while (!isOver && performance.now() < end) isOver = !step()
-    }
-  })
+export const inSlices = Effect.fnUntraced(function* (step: () => boolean) {
+  for (let isOver = false; !isOver; yield* Effect.yieldNow) {
+    const end = performance.now() + SLICE_MS
+    while (!isOver && performance.now() < end) isOver = !step()
+  }
+})
 
 /** One configuration of a comparison. */
 export interface NamedConfiguration {
@@ -69,13 +68,11 @@ export interface NamedConfiguration {
 export type Configurations = Arr.NonEmptyReadonlyArray<NamedConfiguration>
 
 /** Runs a scene under each configuration. */
-export const compare = Effect.fnUntraced(function* (
-  configured: Configurations,
-  scene: ConfiguredRun.Scene
-): Effect.fn.Return<Comparison> {
+export const compare = Effect.fnUntraced(function* (configured: Configurations, scene: ConfiguredRun.Scene) {
   const trials = yield* Effect.forEach(configured, ({ config, name }) => run(name, ConfiguredRun.make(config, scene)))
   const assumed = new Set(configured.flatMap(({ config }) => assumptions(config)))
-  return { outages: scene.outages, trials, assumptions: Array.from(assumed) }
+  const comparison: Comparison = { outages: scene.outages, trials, assumptions: Array.from(assumed) }
+  return comparison
 })
 
 /** The name of a configuration in a comparison: its profile, and its file if it has one. */

@@ -13,11 +13,7 @@ import * as SessionName from "../../storage/sql/SessionName.ts"
 export type RunnerAddress = string | null
 
 /** The runners of all conversations at one moment. */
-export interface Holders {
-  readonly of: (id: Ids.ConversationId) => RunnerAddress
-  /** The addresses of runners that have at least one shard. */
-  readonly runners: ReadonlyArray<string>
-}
+export type Holders = Effect.Success<ReturnType<typeof holders>>
 
 /** Reads the present runners; `undefined` for a database that runners do not share. */
 export const read = (sql: SqlClient.SqlClient): Effect.Effect<Holders | undefined, SqlError.SqlError> =>
@@ -50,10 +46,7 @@ const locksOf = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Lock>, S
     WHERE l.locktype = 'advisory' AND l.granted AND l.classid = ${sql.literal(String(LOCKS))} AND l.objsubid = 2
       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
-const holders = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  locks: ReadonlyArray<Lock>
-): Effect.fn.Return<Holders, SqlError.SqlError> {
+const holders = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, locks: ReadonlyArray<Lock>) {
   const sessions = Array.from(
     Map.groupBy(locks, ({ session }) => session),
     ([name, held]) => ({ owner: SessionName.parse(name), shards: new Set(held.map(({ shard }) => shard)) })
@@ -64,7 +57,9 @@ const holders = Effect.fnUntraced(function* (
     owner === undefined ? [] : [{ ...owner, held: shards, address: addresses.get(owner.address) ?? owner.address }]
   )
   return {
-    of: (id) => named.find(({ held, shards }) => held.has(shardOf(id, shards)))?.address ?? null,
+    of: (id: Ids.ConversationId): RunnerAddress =>
+      named.find(({ held, shards }) => held.has(shardOf(id, shards)))?.address ?? null,
+    /** The addresses of runners that have at least one shard. */
     runners: named.map(({ address }) => address).toSorted()
   }
 })

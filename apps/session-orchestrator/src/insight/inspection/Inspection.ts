@@ -12,7 +12,7 @@ import { Clock, Context, Effect, Layer, Option, Predicate, Stream } from "effect
 import * as fs from "node:fs"
 import type { Values } from "../../config/Config.ts"
 import { Lists, rowsOf } from "../../storage/Lists.ts"
-import type { TurnRow } from "../../storage/ListPage.ts"
+import type { TurnFilter, TurnRow } from "../../storage/ListPage.ts"
 import * as SqlStore from "../../storage/sql/SqlStore.ts"
 import * as Tenancy from "../../storage/sqlite/Tenancy.ts"
 import { Store } from "../../storage/Store.ts"
@@ -60,6 +60,9 @@ export const layer = (database: string, settings: Settings, owner?: Effect.Effec
 
 // --- internal
 
+/** Turns of one page, and turns whose records are read at once. */
+const PAGE = 500
+
 const make = Effect.fnUntraced(function* (
   database: string,
   settings: Settings,
@@ -77,44 +80,33 @@ const make = Effect.fnUntraced(function* (
       Effect.orElseSucceed(() => false)
     ),
     /** The turns that are not sealed, or all of them, in the order of acceptance. */
-    turns: ({ all }: { readonly all: boolean }) => reports({ lists, store }, settings, holders, all)
+    turns: Effect.fnUntraced(function* ({ all }: { readonly all: boolean }) {
+      const now = yield* Clock.currentTimeMillis
+      const filter: TurnFilter = all ? {} : { status: "open" }
+      const newest = yield* Stream.runCollect(rowsOf((after) => lists.turns(filter, after, PAGE)))
+      const rows = Array.from(newest).toSorted((a, b) => a.position.number - b.position.number)
+      const { of: holderOf } = (yield* holders) ?? {}
+      const found = yield* Effect.forEach(
+        linked(rows),
+        Effect.fnUntraced(function* ({ retriedBy, row }) {
+          const { conversationId, end, turnId } = row.turn
+          const report = (history: History.History, more: Parameters<typeof TurnReport.of>[2]) => {
+            const known = TurnReport.ofRow(row, history, (text) => text, settings.prices)
+            return [TurnReport.of(known, now, more)]
+          }
+          if (end !== undefined) return report(TurnReport.NO_RECORDS, { retriedBy })
+          const history = History.of(yield* store.recordOutline(turnId))
+          const conversation = Option.getOrUndefined(yield* store.conversation(conversationId))
+          if (conversation === undefined) return [] // it was deleted meanwhile
+          const budget = TurnReport.budgetOf(history, TurnSetting.policyOf(conversation, settings), now)
+          return report(history, { budget, runner: holderOf?.(conversationId) })
+        }),
+        { concurrency: PAGE }
+      )
+      const reports: ReadonlyArray<TurnReport.TurnReport> = found.flat()
+      return reports
+    })
   }
-})
-
-/** Turns of one page, and turns whose records are read at once. */
-const PAGE = 500
-
-const reports = Effect.fnUntraced(function* (
-  { lists, store }: { readonly lists: Pick<Lists["Service"], "turns">; readonly store: Store["Service"] },
-  settings: Settings,
-  holders: Effect.Effect<Holders.Holders | undefined, StorageError>,
-  all: boolean
-): Effect.fn.Return<ReadonlyArray<TurnReport.TurnReport>, StorageError> {
-  const now = yield* Clock.currentTimeMillis
-  const newest = yield* Stream.runCollect(rowsOf((after) => lists.turns(all ? {} : { status: "open" }, after, PAGE)))
-  const rows = Array.from(newest).toSorted((a, b) => a.position.number - b.position.number)
-  const { of: holderOf } = (yield* holders) ?? {}
-  const found = yield* Effect.forEach(
-    linked(rows),
-    Effect.fnUntraced(function* ({ retriedBy, row }) {
-      const { conversationId, end, turnId } = row.turn
-      const report = (history: History.History, more: Parameters<typeof TurnReport.of>[2]) => [
-        TurnReport.of(
-          TurnReport.ofRow(row, history, (text) => text, settings.prices),
-          now,
-          more
-        )
-      ]
-      if (end !== undefined) return report(TurnReport.NO_RECORDS, { retriedBy })
-      const history = History.of(yield* store.recordOutline(turnId))
-      const conversation = Option.getOrUndefined(yield* store.conversation(conversationId))
-      if (conversation === undefined) return [] // it was deleted meanwhile
-      const budget = TurnReport.budgetOf(history, TurnSetting.policyOf(conversation, settings), now)
-      return report(history, { budget, runner: holderOf?.(conversationId) })
-    }),
-    { concurrency: PAGE }
-  )
-  return found.flat()
 })
 
 interface Linked {
