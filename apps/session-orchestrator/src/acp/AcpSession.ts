@@ -62,8 +62,9 @@ export const open = Effect.fnUntraced(function* (conversation: Conversation, cli
       Effect.flatMap(({ outcome }) => {
         permissions.delete(key)
         if (outcome.outcome !== "selected") return Effect.void // the turn is being cancelled
-        const { approve, always } = ANSWERS[outcome.optionId] ?? REFUSED
-        return conversation.answerTool({ toolCallId, approve, always })
+        const { optionId } = outcome
+        const approve = optionId === "allow" || optionId === "allow-always"
+        return conversation.answerTool({ toolCallId, approve, always: optionId.endsWith("-always") })
       }),
       Effect.catch(({ message }) =>
         signal.aborted
@@ -90,37 +91,36 @@ export const open = Effect.fnUntraced(function* (conversation: Conversation, cli
       )
     })
 
-  const take = (event: TurnEvent.TurnEvent) =>
-    Effect.gen(function* () {
-      const world = { isOwn: (id: Ids.TurnId) => own.has(id), at: LocalTime.toSeconds(Date.now()) }
-      const [next, updates] = AcpUpdates.of(transcript, event, world)
-      transcript = next
-      for (const each of updates) yield* update(each)
-      switch (event.type) {
-        case "tool-call":
-          inputs.set(AcpUpdates.idOf(event), event)
-          break
-        case "tool-result":
-          inputs.delete(AcpUpdates.idOf(event))
-          break
-        case "provider-retry":
-          yield* ask(event)
-          break
-        case "message":
-          if (--left <= 0) Deferred.doneUnsafe(replayed, Effect.void)
-          break
-        case "retry-end":
-          settle(() => false)
-          break
-        case "turn-end": {
-          if (event.queued !== true) settle(() => false)
-          const waiting = own.get(event.turnId)
-          if (waiting !== undefined) Deferred.doneUnsafe(waiting, Effect.succeed(event))
-          break
-        }
-        default:
+  const take = Effect.fnUntraced(function* (event: TurnEvent.TurnEvent) {
+    const world = { isOwn: (id: Ids.TurnId) => own.has(id), at: LocalTime.toSeconds(Date.now()) }
+    const [next, updates] = AcpUpdates.of(transcript, event, world)
+    transcript = next
+    for (const each of updates) yield* update(each)
+    switch (event.type) {
+      case "tool-call":
+        inputs.set(AcpUpdates.idOf(event), event)
+        break
+      case "tool-result":
+        inputs.delete(AcpUpdates.idOf(event))
+        break
+      case "provider-retry":
+        yield* ask(event)
+        break
+      case "message":
+        if (--left <= 0) Deferred.doneUnsafe(replayed, Effect.void)
+        break
+      case "retry-end":
+        settle(() => false)
+        break
+      case "turn-end": {
+        if (event.queued !== true) settle(() => false)
+        const waiting = own.get(event.turnId)
+        if (waiting !== undefined) Deferred.doneUnsafe(waiting, Effect.succeed(event))
+        break
       }
-    })
+      default:
+    }
+  })
 
   if (left === 0) Deferred.doneUnsafe(replayed, Effect.void)
   yield* Stream.runForEach(conversation.events(), take).pipe(
@@ -165,20 +165,6 @@ export const refused = <A, R>(
 /** JSON-RPC: an internal error, and wrong parameters. */
 const FAILED = -32603
 const INVALID = -32602
-
-interface Answer {
-  readonly approve: boolean
-  readonly always: boolean
-}
-
-const REFUSED: Answer = { approve: false, always: false }
-
-const ANSWERS: { readonly [optionId: string]: Answer } = {
-  allow: { approve: true, always: false },
-  "allow-always": { approve: true, always: true },
-  reject: REFUSED,
-  "reject-always": { approve: false, always: true }
-}
 
 const OPTIONS: RequestPermissionRequest["options"] = [
   { optionId: "allow", name: "Allow", kind: "allow_once" },
