@@ -10,7 +10,6 @@ import { Cause, Effect, Layer } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import * as Secrets from "../config/redaction/Secrets.ts"
 import * as Prose from "../base/text/Prose.ts"
-import * as Answer from "./client/Answer.ts"
 import * as Bulk from "./client/Bulk.ts"
 import * as Export from "./client/Export.ts"
 import * as LeftTurns from "./client/LeftTurns.ts"
@@ -21,7 +20,7 @@ import * as ConnectCommand from "./ConnectCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, ExitCode, Refused } from "./Ended.ts"
 import * as DryRunCommand from "./DryRunCommand.ts"
-import type { CommandParts } from "./CommandParts.ts"
+import type * as Declaration from "./Declaration.ts"
 import * as Reports from "./Reports.ts"
 import * as ProtocolCommands from "./ProtocolCommands.ts"
 import * as RunCommand from "./RunCommand.ts"
@@ -33,7 +32,7 @@ import * as WatchCommand from "./client/WatchCommand.ts"
 import * as WithCommand from "./WithCommand.ts"
 
 /** The root command with every command. */
-export const root = (parts: CommandParts) =>
+export const root = (parts: Declaration.CommandParts) =>
   Command.make("holdfast").pipe(
     Command.withDescription(
       "Keeps LLM agent turns alive through provider outages. Without a command it starts the service, as serve does."
@@ -54,7 +53,7 @@ export const root = (parts: CommandParts) =>
         group: "Leave work to the service",
         commands: [
           Submit.command(parts),
-          Answer.command(parts),
+          LeftTurns.answer(parts),
           LeftTurns.attach(parts),
           LeftTurns.wait(parts),
           LeftTurns.cancel(parts),
@@ -90,21 +89,20 @@ export const root = (parts: CommandParts) =>
   )
 
 /** Runs a command line to its exit code; without arguments, the service. Never fails. */
-export const make = (
-  parts: CommandParts,
+export const make = Effect.fnUntraced(function* (
+  parts: Declaration.CommandParts,
   args: ReadonlyArray<string>
-): Effect.Effect<ExitCode, never, Terminal | Command.Environment> =>
-  Effect.gen(function* () {
-    const terminal = yield* Terminal
-    return yield* Command.runWith(root(parts), { version: parts.version })(
-      args.length === 0 ? ["serve"] : WithCommand.separated(args)
-    ).pipe(
-      Effect.as<ExitCode>(ExitCode.COMPLETED),
-      Effect.catch((error) => Effect.sync(() => failed(terminal, error))),
-      Effect.catchCause((cause) => Effect.sync(() => crashed(terminal, cause))),
-      Effect.provide(presentation(terminal))
-    )
-  })
+): Effect.fn.Return<ExitCode, never, Terminal | Command.Environment> {
+  const terminal = yield* Terminal
+  return yield* Command.runWith(root(parts), { version: parts.version })(
+    args.length === 0 ? ["serve"] : WithCommand.separated(args)
+  ).pipe(
+    Effect.as<ExitCode>(ExitCode.COMPLETED),
+    Effect.catch((error) => Effect.sync(() => failed(terminal, error))),
+    Effect.catchCause((cause) => Effect.sync(() => crashed(terminal, cause))),
+    Effect.provide(presentation(terminal))
+  )
+})
 
 // --- internal
 

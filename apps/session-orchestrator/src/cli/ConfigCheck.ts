@@ -5,12 +5,12 @@ import { Command } from "effect/cli"
 import type { Values } from "../config/Config.ts"
 import * as InForce from "../insight/inspection/in-force/InForce.ts"
 import * as AiSdkPackage from "../providers/AiSdkPackage.ts"
-import type { CommandParts } from "./CommandParts.ts"
+import type * as Declaration from "./Declaration.ts"
 import * as Document from "../base/text/Document.ts"
 import * as Setup from "./Setup.ts"
 
 /** The command `config` with its subcommand `check`. */
-export const command = (parts: CommandParts) =>
+export const command = (parts: Declaration.CommandParts) =>
   Command.make("config").pipe(
     Command.withDescription("Look at the configuration"),
     Command.withSubcommands([check(parts)])

@@ -26,9 +26,10 @@ export const command = Setup.command(
     name: "connect",
     does: "Print how an agent's calls pass through Holdfast, or set it in the agent's configuration",
     options: {
-      client: Argument.Literals("client", Clients.names).pipe(
-        Argument.withDescription(`The program to connect: ${Clients.names.join(", ")}`)
-      ),
+      client: Argument.ChoiceWithValue(
+        "client",
+        Clients.table.map((client) => [client.name, client] as const)
+      ).pipe(Argument.withDescription(`The program to connect: ${Clients.names.join(", ")}`)),
       ...Pointing.flags,
       url: Declaration.text("url", "URL", "Address of the service (default: that of the configuration)"),
       write: Declaration.toggle("write", "Set it in the client's own configuration"),
@@ -40,10 +41,8 @@ export const command = Setup.command(
       "holdfast connect codex --undo": "Take it back"
     }
   },
-  Effect.fnUntraced(function* ({ client: name, profile, provider: wanted, undo, url, write }, config, parts) {
+  Effect.fnUntraced(function* ({ client, profile, provider: wanted, undo, url, write }, config, parts) {
     const terminal = yield* Terminal
-    const client = Clients.table.find((client) => client.name === name)
-    if (client === undefined) return
     const home = Environment.get(parts.environment, "HOME")
     const { url: service } = yield* RunningService.addressOf(url, parts.environment, config.server)
     const pointing = yield* Pointing.of(client, { config, home, profile, provider: wanted, service })
@@ -58,7 +57,7 @@ export const command = Setup.command(
       }
       return
     }
-    if (place === undefined) return yield* refuse(`${name} has no configuration of its own: use the line above.`)
+    if (place === undefined) return yield* refuse(`${client.name} has no configuration of its own: use the line above.`)
     if (home === undefined) return yield* refuse("HOME is not set, so the client's configuration is not known.")
     const { addsProvider, settings = [], variables: all = [] } = client
     if (undo) {

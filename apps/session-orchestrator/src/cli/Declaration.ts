@@ -1,11 +1,47 @@
-/** Declares a command: its options, its help and its examples, each said once. An option that is left out is `undefined`. */
+/**
+ * Declares a command: its options, its help and its examples, each said once, and what all commands run with. An option that is left out is
+ * `undefined`.
+ */
 import { RetrySettings } from "@holdfast/policy"
 import { Ids, Labels } from "@holdfast/wire"
-import { Clock, Duration, Effect, Option, Schema } from "effect"
+import { Clock, Duration, Effect, type Layer, Option, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
 import * as Load from "../config/Load.ts"
 import * as DurationText from "../base/text/DurationText.ts"
-import type { CommandFailure, CommandParts } from "./CommandParts.ts"
+import type { HttpServer } from "effect/http"
+import type { Config } from "../config/Config.ts"
+import type { Environment } from "../config/reading/Environment.ts"
+import type { SimulatedModels } from "../config/ModelChoice.ts"
+import type { Secrets } from "../config/redaction/Secrets.ts"
+import type { Inspection } from "../insight/inspection/Inspection.ts"
+import type { PeriodReports } from "../insight/inspection/period/PeriodReports.ts"
+import type { StoredTurns } from "../insight/inspection/StoredTurns.ts"
+import type { Lists } from "../storage/Lists.ts"
+import type { Store } from "../storage/Store.ts"
+import type * as Backup from "../storage/sqlite/Backup.ts"
+
+/** A failure, with a message for the person, which is printed as it is. */
+export interface CommandFailure {
+  readonly message: string
+}
+
+/** The readers of a database. */
+export type Inspected = Inspection | StoredTurns | PeriodReports | Lists | Store
+
+/** The dependencies of the commands. */
+export interface CommandParts {
+  readonly version: string
+  readonly environment: Environment
+  readonly simulated: SimulatedModels
+  /** Reads the database, with a service running or without. */
+  readonly inspection: Layer.Layer<Inspected, CommandFailure, Config>
+  /** Copies a SQLite database. */
+  readonly backup: Effect.Effect<typeof Backup.make>
+  /** Builds the page at / where the process runs a checkout. */
+  readonly page: Effect.Effect<void>
+  /** The whole service, listening once it is built. */
+  readonly service: Layer.Layer<HttpServer.HttpServer, CommandFailure, Config | Secrets>
+}
 
 /** The options of a command. */
 export type Options = Command.Command.Config

@@ -57,10 +57,7 @@ export const endpointOf = (config: Wanted["config"], provider: string): Effect.E
 }
 
 /** What a client is started with; `undefined`: it has its base URL in its own configuration alone. */
-export const startOf = (
-  { start }: Clients.Program,
-  { provider, url, variables }: Pointing
-): Required<Clients.ProgramStart> | undefined => {
+export const startOf = ({ start }: Clients.Program, { provider, url, variables }: Pointing) => {
   const { args = [], environment = {} } = start?.(url, provider) ?? {}
   const beside = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   return start && { args, environment: { ...beside, ...environment } }

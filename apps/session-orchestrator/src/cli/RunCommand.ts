@@ -11,8 +11,6 @@ import * as Remedies from "../insight/inspection/period/Remedies.ts"
 import * as NewId from "../storage/NewId.ts"
 import * as Declaration from "./Declaration.ts"
 import { Ended, ExitCode } from "./Ended.ts"
-import type { CommandFailure } from "./CommandParts.ts"
-import * as Attachments from "./Attachments.ts"
 import * as RunInput from "./RunInput.ts"
 import * as TurnScreen from "./terminal/TurnScreen.ts"
 import * as Signals from "./Signals.ts"
@@ -30,7 +28,7 @@ export const command = NearService.command(
     options: {
       prompt: RunInput.prompt,
       json: Declaration.events,
-      attach: Attachments.flag,
+      attach: RunInput.attach,
       conversation: Declaration.conversation("Conversation of the database to continue"),
       turnId: Declaration.parsed("turn-id", "ID", "The turn's id: the same id again is the same turn", Declaration.TURN)
     },
@@ -46,7 +44,7 @@ export const command = NearService.command(
     const terminal = yield* Terminal
     const { first: interrupted } = yield* Signals.Signals
     const text = yield* RunInput.readPrompt(given.prompt)
-    const prompt = yield* Attachments.add(text, given.attach, near.config.server)
+    const prompt = yield* RunInput.addFiles(text, given.attach, near.config.server)
     // Before the turn is sent there is nothing to abort.
     const { conversation, known } = yield* Effect.raceFirst(
       WantedConversation.open(near, given),
@@ -85,12 +83,12 @@ interface Showing {
   /** Each change of the connection is reported. */
   readonly events: (options: {
     readonly onConnection: (connection: Connection) => void
-  }) => Stream.Stream<TurnEvent.TurnEvent, CommandFailure>
+  }) => Stream.Stream<TurnEvent.TurnEvent, Declaration.CommandFailure>
   readonly terminal: Terminal["Service"]
   /** Ends when the person wants the turn to end; absent: a person leaves, and the turn goes on. */
   readonly interrupted?: Effect.Effect<unknown>
   /** Asks for that end. */
-  readonly abort?: Effect.Effect<unknown, CommandFailure>
+  readonly abort?: Effect.Effect<unknown, Declaration.CommandFailure>
   readonly timeOfDay?: (epochMs: number) => string
   /** The first line, once the service has the turn: it names it, for `holdfast explain`. */
   readonly head?: string

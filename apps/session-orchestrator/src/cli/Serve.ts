@@ -13,7 +13,6 @@ import type { Values } from "../config/Config.ts"
 import * as MemoryReturn from "../base/system/MemoryReturn.ts"
 import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import * as Declaration from "./Declaration.ts"
-import type { CommandParts } from "./CommandParts.ts"
 import * as PolicyText from "../base/text/PolicyText.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
@@ -54,7 +53,7 @@ export const command = Setup.command(
 
 /** The lines that are printed once the service listens. */
 export const banner = (
-  parts: Pick<CommandParts, "environment" | "version" | "simulated">,
+  parts: Pick<Declaration.CommandParts, "environment" | "version" | "simulated">,
   config: Values,
   url: string
 ): ReadonlyArray<string> => {
@@ -86,7 +85,7 @@ const dataOf = ({ cluster: { runner }, database }: Values): string =>
     ? database.path
     : `${DatabaseUrl.nameOf(database.url)}, as runner ${runner.host}:${runner.port}`
 
-const serve = Effect.fnUntraced(function* (parts: CommandParts, config: Values) {
+const serve = Effect.fnUntraced(function* (parts: Declaration.CommandParts, config: Values) {
   const terminal = yield* Terminal
   const signals = yield* Signals.Signals
   const running = Effect.gen(function* () {
@@ -111,5 +110,5 @@ const serve = Effect.fnUntraced(function* (parts: CommandParts, config: Values) 
 })
 
 /** The command in the shell that has started this one: a script of a package manager has no name for it. */
-const nameOf = ({ environment }: Pick<CommandParts, "environment">): string =>
+const nameOf = ({ environment }: Pick<Declaration.CommandParts, "environment">): string =>
   environment["npm_lifecycle_event"] === undefined ? "holdfast" : "npx --yes pnpm@12 holdfast"

@@ -5,7 +5,7 @@
  * configuration. Every failure of the body becomes one paragraph without secrets.
  */
 import { TurnStopped } from "@holdfast/kernel"
-import { Effect, FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
+import { Effect, FileSystem, Layer, Option, References, String as Str } from "effect"
 import { GlobalFlag } from "effect/cli"
 import { Config, ConfigError, type Values } from "../config/Config.ts"
 import * as Environment from "../config/reading/Environment.ts"
@@ -17,7 +17,6 @@ import { causeOf } from "../base/system/PlatformFailure.ts"
 import * as Prose from "../base/text/Prose.ts"
 import * as Declaration from "./Declaration.ts"
 import { Ended, ExitCode, Refused } from "./Ended.ts"
-import type { CommandFailure, CommandParts } from "./CommandParts.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
 /** Prints lines for a person. */
@@ -44,7 +43,7 @@ export const draw = Effect.fnUntraced(function* (path: string | undefined, svg: 
  */
 export const command = <const Own extends Declaration.Options, R>(
   declaration: Declaration.Declaration<Own>,
-  run: Declaration.CommandBody<Own, [config: Values, parts: CommandParts], R>,
+  run: Declaration.CommandBody<Own, [config: Values, parts: Declaration.CommandParts], R>,
   { flags, isService }: { readonly flags?: (given: Declaration.Given<Own>) => Flags; readonly isService?: boolean } = {}
 ) =>
   Declaration.command(
@@ -56,14 +55,10 @@ export const command = <const Own extends Declaration.Options, R>(
 
 /** Runs a body under a configuration. */
 export const withConfig = <A, R>(
-  parts: Pick<CommandParts, "environment" | "simulated">,
+  parts: Pick<Declaration.CommandParts, "environment" | "simulated">,
   options: Load.Wanted,
-  body: (config: Values) => Effect.Effect<A, CommandFailure, R>
-): Effect.Effect<
-  A,
-  Ended | Refused,
-  Exclude<R, Config | Secrets.Secrets> | Terminal | FileSystem.FileSystem | Path.Path
-> =>
+  body: (config: Values) => Effect.Effect<A, Declaration.CommandFailure, R>
+) =>
   Effect.gen(function* () {
     const terminal = yield* Terminal
     const config = yield* Effect.mapError(Load.load(parts, options), refusedBy(Secrets.shapes))
@@ -88,7 +83,7 @@ export const withConfig = <A, R>(
 
 const refusedBy =
   (secrets: Secrets.Secrets["Service"]) =>
-  (error: CommandFailure): Refused =>
+  (error: Declaration.CommandFailure): Refused =>
     new Refused({
       message: secrets.redact(error.message),
       exitCode:

@@ -38,8 +38,8 @@ export const open = Effect.fnUntraced(function* (
   const known = turnId === undefined ? undefined : yield* RunningService.unlessMissing(client.turn(turnId).getState)
   const id = wanted ?? known?.conversationId
   if (id === undefined) {
-    const retry = profile === undefined ? undefined : { profile }
-    return { conversation: yield* client.createConversation(defined({ model, retry, system })), known }
+    const options = defined({ model, retry: profile && { profile }, system })
+    return { conversation: yield* client.createConversation(options), known }
   }
   const conversation = client.conversation(id)
   const { model: current } = yield* conversation.getState

@@ -21,7 +21,6 @@ import * as Clients from "./connect/Clients.ts"
 import * as Pointing from "./Pointing.ts"
 import * as Declaration from "./Declaration.ts"
 import { Ended, ExitCode, Refused } from "./Ended.ts"
-import type { CommandParts } from "./CommandParts.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { note, Terminal } from "./terminal/Terminal.ts"
@@ -96,7 +95,12 @@ const LOOK_EVERY = "2 seconds"
 /** Of turns that wait: beyond them the title has this number. */
 const MOST_COUNTED = 100
 
-const run = Effect.fnUntraced(function* (parts: CommandParts, given: Given, named: string | undefined, config: Values) {
+const run = Effect.fnUntraced(function* (
+  parts: Declaration.CommandParts,
+  given: Given,
+  named: string | undefined,
+  config: Values
+) {
   const terminal = yield* Terminal
   const logged = NearService.logged(parts, terminal, "with.log")
   const find = (config: Values) => NearService.find(parts, named, config, logged, true)
@@ -138,7 +142,7 @@ const run = Effect.fnUntraced(function* (parts: CommandParts, given: Given, name
 
 /** What the program is started with. A program that `holdfast connect` does not know gets the base URLs of all SDKs. */
 const startOf = Effect.fnUntraced(function* (
-  { environment }: CommandParts,
+  { environment }: Declaration.CommandParts,
   { profile, program, provider }: Given,
   config: Values,
   service: string

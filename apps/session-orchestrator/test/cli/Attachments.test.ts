@@ -4,8 +4,8 @@ import { TemporaryFile } from "@holdfast/journal/testing"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as Attachments from "../../src/cli/Attachments.ts"
 import * as MediaTypes from "../../src/cli/MediaTypes.ts"
+import * as RunInput from "../../src/cli/RunInput.ts"
 import * as It from "../It.ts"
 
 const PNG = Buffer.from("iVBORw0KGgo=", "base64")
@@ -14,7 +14,7 @@ const limits = { maxFileBytes: 1_000 }
 const folderOf = Effect.map(TemporaryFile.temporaryFile, (file) => path.dirname(path.dirname(file)))
 
 const add = (files: ReadonlyArray<string>) =>
-  Attachments.add("What is it?", files, limits).pipe(Effect.provide(NodeFileSystem.layer))
+  RunInput.addFiles("What is it?", files, limits).pipe(Effect.provide(NodeFileSystem.layer))
 
 describe("--attach", () => {
   It.live("puts the files behind the text, in their order", function* () {

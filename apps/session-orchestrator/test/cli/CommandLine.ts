@@ -4,12 +4,12 @@ import { StorageError } from "@holdfast/journal"
 import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
-import type { CommandParts } from "../../src/cli/CommandParts.ts"
+import type * as Declaration from "../../src/cli/Declaration.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 import * as Recorder from "./Recorder.ts"
 
 export interface CommandInput {
-  readonly parts?: Partial<CommandParts>
+  readonly parts?: Partial<Declaration.CommandParts>
   /** The files by path. `"unreadable"` cannot be read. */
   readonly files?: Readonly<Record<string, string>>
   /** Receives the files that are written; without it there is no place to write to. */
@@ -30,7 +30,7 @@ export const run = (
   { files = {}, isOnDisk = false, parts = {}, screen, stdin, written }: CommandInput = {}
 ) => {
   const recorder = Recorder.make(screen ?? { stdout: false, stderr: false }, { NO_COLOR: "1" }, screen?.columns)
-  const all: CommandParts = {
+  const all: Declaration.CommandParts = {
     version: "1.2.3",
     environment: {},
     simulated: Simulated,

@@ -12,7 +12,7 @@ import { Effect, Fiber, Layer, Redacted } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Cli from "../../src/cli/Cli.ts"
-import type { CommandParts } from "../../src/cli/CommandParts.ts"
+import type * as Declaration from "../../src/cli/Declaration.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 import * as Composition from "../../src/Composition.ts"
 import * as Backup from "../../src/storage/sqlite/Backup.ts"
@@ -76,7 +76,7 @@ const parts = {
 const run = Effect.fnUntraced(function* (
   args: ReadonlyArray<string>,
   variables: Readonly<Record<string, string>> = environment,
-  replaced: Partial<CommandParts> = {}
+  replaced: Partial<Declaration.CommandParts> = {}
 ) {
   const recorder = Recorder.make({ stdout: false, stderr: false })
   const program = Cli.make({ ...parts, environment: variables, ...replaced }, ["--log-level", "all", ...args]).pipe(
@@ -87,7 +87,7 @@ const run = Effect.fnUntraced(function* (
 })
 
 /** The same, until it listens. */
-const serve = Effect.fnUntraced(function* (file: string, replaced: Partial<CommandParts> = {}) {
+const serve = Effect.fnUntraced(function* (file: string, replaced: Partial<Declaration.CommandParts> = {}) {
   const { recorder, fiber } = yield* run(["serve", "--config", file, "--port", "0"], environment, replaced)
   const banner = yield* Process.eventually("the banner", Effect.sync(recorder.all), (text) =>
     text.includes("Ctrl-C stops")

@@ -1,26 +1,25 @@
 /**
- * Turns that were left, by their ids: `holdfast attach`, `wait` and `cancel`, and the words for what a turn is at.
+ * Turns that were left, by their ids: `holdfast attach`, `wait`, `cancel` and `answer`, and the words for what a turn is at.
  *
  * The service may restart meanwhile: `attach` connects again, and `wait` asks again until `--timeout`, for as long as it takes.
  */
-import type { Ids, TurnState } from "@holdfast/wire"
-import { Clock, Duration, Effect } from "effect"
+import type { ClientError } from "@holdfast/client"
+import { Count, type Ids, type Message, type TurnState } from "@holdfast/wire"
+import { Clock, Duration, Effect, FileSystem, type PlatformError } from "effect"
 import { Argument } from "effect/cli"
+import * as path from "node:path"
+import { causeOf } from "../../base/system/PlatformFailure.ts"
 import * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import * as Declaration from "../Declaration.ts"
-import { Ended, ExitCode } from "../Ended.ts"
+import { Ended, ExitCode, Refused } from "../Ended.ts"
+import * as MediaTypes from "../MediaTypes.ts"
 import * as RunCommand from "../RunCommand.ts"
 import * as Signals from "../Signals.ts"
 import { note, Terminal, writeJson } from "../terminal/Terminal.ts"
 import * as RunningService from "./RunningService.ts"
 
-/** The argument of a command about one turn. */
-export const turn = Declaration.parsedArgument(
-  "turn",
-  "Id of the turn, as `holdfast submit` printed it",
-  Declaration.TURN
-)
+const turn = Declaration.parsedArgument("turn", "Id of the turn, as `holdfast submit` printed it", Declaration.TURN)
 
 const turns = Argument.variadic(
   Declaration.parsedArgument("turn", "Ids of turns, as `holdfast submit` printed them", Declaration.TURN),
@@ -112,11 +111,79 @@ export const cancel = RunningService.command(
   })
 )
 
+/** The command `holdfast answer`. */
+export const answer = RunningService.command(
+  {
+    name: "answer",
+    does: "Print the answer of a turn that was left. Exit codes: 0 answered, 1 failed or aborted, 3 not answered yet",
+    short: "The answer of a turn that was left",
+    options: {
+      turn,
+      json: Declaration.toggle(
+        "json",
+        "Print the turn as JSON: status, answer or error, attempts, usage; times in milliseconds"
+      ),
+      files: Declaration.text("files", "FOLDER", "Write the files of the answer, such as images, to this folder")
+    },
+    examples: {
+      "holdfast answer weekly-1 > answer.md": "The answer, byte for byte",
+      "holdfast answer --files pictures poster-1": "The answer, and its images in the folder pictures",
+      "holdfast answer --json weekly-1 | jq .usage": "For programs"
+    }
+  },
+  Effect.fnUntraced(function* ({ files: folder, json, turn }, client) {
+    const terminal = yield* Terminal
+    const state = yield* client.turn(turn).getState
+    if (json) writeJson(terminal, state)
+    else if (state.text !== undefined) {
+      const text = terminal.isStdoutTerminal ? Prose.harmless(state.text) : state.text
+      terminal.stdout(text.endsWith("\n") || (text === "" && state.files !== undefined) ? text : `${text}\n`)
+    } else {
+      const color = hasEnded(state) ? "red" : "yellow"
+      note(terminal, color, `Turn ${turn}: ${inWords(state)}`)
+    }
+    const { files: returned = [] } = state
+    const written = folder === undefined || returned.length === 0 ? [] : yield* writeFiles(client, state, folder)
+    const lines = [...written, ...unwrittenFiles(returned, folder)]
+    if (!json || folder !== undefined) for (const line of lines) terminal.stderr(`${Prose.oneLine(line)}\n`)
+    yield* Ended.by(exitCodeOf([state]))
+  })
+)
+
+/** The lines of the files that are not written: with a folder those at an address, which nothing reads; without one all. */
+export const unwrittenFiles = (
+  files: ReadonlyArray<TurnState.AnswerFile>,
+  folder: string | undefined
+): ReadonlyArray<string> =>
+  files
+    .filter(({ sizeBytes }) => folder === undefined || sizeBytes === undefined)
+    .map((file) => `${lineOf(file)}${file.sizeBytes === undefined ? "" : " (--files FOLDER writes it)"}`)
+
+/**
+ * Writes the files of a turn's answer that have bytes, and returns their paths. A file's name begins with the turn's id and a number, so no two
+ * of them are one, and no name leaves the folder.
+ */
+export const writeFiles = Effect.fnUntraced(function* (
+  client: Pick<RunningService.ServiceClient, "conversation">,
+  { conversationId, turnId }: Pick<TurnState.TurnState, "conversationId" | "turnId">,
+  folder: string
+): Effect.fn.Return<ReadonlyArray<string>, Refused | ClientError, FileSystem.FileSystem> {
+  const disk = yield* FileSystem.FileSystem
+  const messages = yield* client.conversation(conversationId).getMessages
+  const refused = (error: PlatformError.PlatformError) =>
+    Refused.failed(`--files: ${folder} cannot be written: ${causeOf(error)}.`)
+  yield* Effect.mapError(disk.makeDirectory(folder, { recursive: true }), refused)
+  return yield* Effect.forEach(bytesOf(messages, turnId), (file, at) => {
+    const to = path.join(folder, nameOf(turnId, file, at))
+    return Effect.as(Effect.mapError(disk.writeFile(to, Buffer.from(file.data, "base64")), refused), to)
+  })
+})
+
 /** Whether a turn has ended. */
-export const hasEnded = ({ status }: TurnState.TurnState): boolean => ENDED.has(status)
+const hasEnded = ({ status }: TurnState.TurnState): boolean => ENDED.has(status)
 
 /** How a command ends that is about turns in these states. */
-export const exitCodeOf = (states: ReadonlyArray<TurnState.TurnState>): ExitCode => {
+const exitCodeOf = (states: ReadonlyArray<TurnState.TurnState>): ExitCode => {
   if (states.every(({ status }) => status === "completed")) return ExitCode.COMPLETED
   return states.some((state) => hasEnded(state) && state.status !== "completed") ? ExitCode.FAILED : ExitCode.PENDING
 }
@@ -179,3 +246,21 @@ const AT_ONCE = 8
 /** Between two rounds: what a person notices, and for each turn as much again as it costs the service. */
 const INTERVAL_MS = 1_000
 const EACH_MS = 10
+
+/** A file on one line: its type, size and name. */
+const lineOf = ({ mediaType, name, sizeBytes, url }: TurnState.AnswerFile): string => {
+  const where = sizeBytes === undefined ? `at ${url}` : Count.ofBytes(sizeBytes)
+  return [mediaType, where, name].filter((word) => word !== undefined).join(" ")
+}
+
+/** The files with bytes in the last answer of a turn. */
+const bytesOf = (messages: ReadonlyArray<Message.Message>, turnId: Ids.TurnId) => {
+  const answer = messages.findLast((message) => message.role === "assistant" && message.turnId === turnId)
+  return answer?.role === "assistant"
+    ? answer.content.flatMap((part) => (part.type === "file" && "data" in part ? [part] : []))
+    : []
+}
+
+/** `at` is 0-based. */
+const nameOf = (turnId: Ids.TurnId, { mediaType, name }: Message.ModelFile, at: number): string =>
+  `${turnId}-${at + 1}${name === undefined ? `.${MediaTypes.endingOf(mediaType) ?? "bin"}` : `-${name}`}`

@@ -19,7 +19,6 @@ import { Config, type Values } from "../../config/Config.ts"
 import * as SafeLogger from "../../config/redaction/SafeLogger.ts"
 import type { Secrets } from "../../config/redaction/Secrets.ts"
 import * as Tenancy from "../../storage/sqlite/Tenancy.ts"
-import type { CommandFailure, CommandParts } from "../CommandParts.ts"
 import * as Declaration from "../Declaration.ts"
 import * as RunInput from "../RunInput.ts"
 import * as Setup from "../Setup.ts"
@@ -40,8 +39,11 @@ interface Followed extends Found {
   readonly open?: OpenSocket
 }
 
-/** How a service in this process is started. */
-type Start = (config: Values) => Effect.Effect<HttpServer.HttpServer["Service"], CommandFailure, Needs>
+/** How a service in this process is started; `before` is the address of the one before it. */
+type Start = (
+  config: Values,
+  before?: string
+) => Effect.Effect<HttpServer.HttpServer["Service"], Declaration.CommandFailure, Needs>
 
 type OpenSocket = NonNullable<Parameters<typeof webSocket>[0]>
 type Fetch = NonNullable<ClientOptions["fetch"]>
@@ -55,12 +57,12 @@ type Needs = Config | Secrets | Scope.Scope
  * @param isBeside whether a service at the configured address is meant, whatever its database is
  */
 export const find = Effect.fnUntraced(function* (
-  { environment }: Pick<CommandParts, "environment">,
+  { environment }: Pick<Declaration.CommandParts, "environment">,
   url: string | undefined,
   config: Values,
   start: Start,
   isBeside: boolean
-): Effect.fn.Return<Found, CommandFailure, Needs> {
+): Effect.fn.Return<Found, Declaration.CommandFailure, Needs> {
   if (RunningService.isNamed(url, environment)) {
     const address = yield* RunningService.addressOf(url, environment, config.server)
     const client = RunningService.connect(address, { retryForMs: 0 })
@@ -71,7 +73,7 @@ export const find = Effect.fnUntraced(function* (
   const configured = isBeside
     ? yield* Effect.option(RunningService.addressOf(undefined, environment, config.server))
     : Option.none()
-  const attempt = Effect.gen(function* (): Effect.fn.Return<Found, CommandFailure, Needs> {
+  const attempt = Effect.gen(function* (): Effect.fn.Return<Found, Declaration.CommandFailure, Needs> {
     const owner = yield* ownerOf(config)
     if (owner !== undefined) return { address: { url: owner, token }, isOwn: false }
     if (Option.isSome(configured) && (yield* answers(configured.value.url))) {
@@ -94,22 +96,20 @@ export const find = Effect.fnUntraced(function* (
  * Starts the service with errors alone in its log: the terminal has the turn. On the port of the service before, whose clients come back there,
  * or where that is taken, or there was none, on any free port.
  */
-export const quiet =
-  (parts: Pick<CommandParts, "service">, before?: string): Start =>
-  (config) =>
-    Effect.gen(function* () {
-      const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
-      const level = yield* References.MinimumLogLevel
-      const on = (port: number) =>
-        Effect.map(Layer.build(parts.service), Context.get(HttpServer.HttpServer)).pipe(
-          Effect.provideService(Config, alone(config, port)),
-          Effect.provideService(References.MinimumLogLevel, Option.isNone(flag) && level === "Info" ? "Error" : level)
-        )
-      return yield* before === undefined ? on(0) : Effect.catch(on(Number(new URL(before).port)), () => on(0))
-    })
+const quiet = ({ service }: Pick<Declaration.CommandParts, "service">): Start =>
+  Effect.fnUntraced(function* (config, before) {
+    const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
+    const level = yield* References.MinimumLogLevel
+    const on = (port: number) =>
+      built(service).pipe(
+        Effect.provideService(Config, alone(config, port)),
+        Effect.provideService(References.MinimumLogLevel, Option.isNone(flag) && level === "Info" ? "Error" : level)
+      )
+    return yield* before === undefined ? on(0) : Effect.catch(on(Number(new URL(before).port)), () => on(0))
+  })
 
 /** Starts the service with its log in a file beside the database: the terminal is taken. */
-export const logged = (parts: Pick<CommandParts, "service">, terminal: Terminal["Service"], name: string): Start => {
+export const logged = (parts: Declaration.CommandParts, terminal: Terminal["Service"], name: string): Start => {
   let isAgain = false
   return (config) => {
     const log = join(dirname(config.database.path), name)
@@ -123,22 +123,25 @@ export const logged = (parts: Pick<CommandParts, "service">, terminal: Terminal[
       colors: false,
       write: (line) => fs.appendFileSync(log, line, { mode: 0o600 })
     })
-    return Effect.map(Layer.build(Layer.provide(parts.service, logger)), Context.get(HttpServer.HttpServer)).pipe(
-      Effect.provideService(Config, config)
-    )
+    return Effect.provideService(built(Layer.provide(parts.service, logger)), Config, config)
   }
 }
 
+const built = (service: Declaration.CommandParts["service"]) =>
+  Effect.map(Layer.build(service), Context.get(HttpServer.HttpServer))
+
 /** The service near a command. */
 export interface Near {
-  readonly parts: CommandParts
+  readonly parts: Declaration.CommandParts
   readonly config: Values
   /** The command line or the environment names the service. */
   readonly isNamed: boolean
   /** What a new conversation is opened with, as the command line gives it. */
   readonly opening: Declaration.Given<typeof RunInput.opening>
   /** A client of the service, which follows it. */
-  readonly connect: (isSocket?: boolean) => Effect.Effect<RunningService.ServiceClient, CommandFailure, Needs>
+  readonly connect: (
+    isSocket?: boolean
+  ) => Effect.Effect<RunningService.ServiceClient, Declaration.CommandFailure, Needs>
 }
 
 /**
@@ -162,7 +165,7 @@ export const command = <const Own extends Declaration.Options, R>(
           opening,
           connect: (isSocket = false) => {
             const isBeside = config.database.url !== undefined
-            const followed = follow(parts, url, config, (before) => quiet(parts, before), isBeside)
+            const followed = follow(parts, url, config, quiet(parts), isBeside)
             return Effect.flatMap(followed, ({ address, fetch, open }) =>
               RunningService.connect(address, {
                 retryForMs: RETRY_FOR_MS,
@@ -179,17 +182,15 @@ export const command = <const Own extends Declaration.Options, R>(
 /**
  * Finds the service, and follows it: when its process ends, calls by `fetch` and `open` find the next owner of the database, or start the
  * service here. Both are absent if the service is in this process, or was named.
- *
- * @param start the service in this process, at the address of the one before
  */
 export const follow = Effect.fnUntraced(function* (
-  parts: Pick<CommandParts, "environment">,
+  parts: Pick<Declaration.CommandParts, "environment">,
   url: string | undefined,
   config: Values,
-  start: (before?: string) => Start,
+  start: Start,
   isBeside: boolean
-): Effect.fn.Return<Followed, CommandFailure, Needs> {
-  const search = (before?: string) => find(parts, url, config, start(before), isBeside)
+): Effect.fn.Return<Followed, Declaration.CommandFailure, Needs> {
+  const search = (before?: string) => find(parts, url, config, (config) => start(config, before), isBeside)
   const first = yield* search()
   if (first.isOwn || RunningService.isNamed(url, parts.environment)) return first
   const run = Effect.runPromiseWith(yield* Effect.context<Needs>())
@@ -256,14 +257,14 @@ const PATIENCE_MS = 2_000
 const RETRY_FOR_MS = 60_000
 
 /** Where the owner of the database listens. An owner that is about to end, or to answer, is waited for. */
-const ownerOf = ({ database }: Values): Effect.Effect<string | undefined> =>
-  Effect.gen(function* () {
+const ownerOf = Effect.fnUntraced(
+  function* ({ database }: Values) {
     if (database.url !== undefined || !fs.existsSync(database.path)) return undefined
     const owner = yield* Effect.orElseSucceed(Tenancy.ownerOf(database.path), () => undefined)
     if (owner === undefined || owner === "unnamed" || owner.url === undefined) return undefined
     if (yield* answers(owner.url)) return owner.url
     return owner.hostname === os.hostname() ? yield* Effect.fail("later") : undefined
-  }).pipe(
-    Effect.retry(Schedule.spaced("200 millis").pipe(Schedule.upTo({ duration: "30 seconds" }))),
-    Effect.orElseSucceed(() => undefined)
-  )
+  },
+  Effect.retry(Schedule.spaced("200 millis").pipe(Schedule.upTo({ duration: "30 seconds" }))),
+  Effect.orElseSucceed(() => undefined)
+)

@@ -40,7 +40,7 @@ export const command = Setup.command(
       const terminal = yield* Terminal
       const signals = yield* Signals.Signals
       const logged = NearService.logged(parts, terminal, "chat.log")
-      const { address, fetch, isOwn } = yield* NearService.follow(parts, given.url, config, () => logged, true)
+      const { address, fetch, isOwn } = yield* NearService.follow(parts, given.url, config, logged, true)
       // A mistake is reported before the screen is taken.
       const conversationId = yield* conversationOf(given, yield* RunningService.connect(address))
       const program = yield* Effect.promise(load)

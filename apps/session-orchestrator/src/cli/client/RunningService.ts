@@ -13,7 +13,6 @@ import * as Environment from "../../config/reading/Environment.ts"
 import * as Loopback from "../../base/system/Loopback.ts"
 import * as Declaration from "../Declaration.ts"
 import { Refused } from "../Ended.ts"
-import type { CommandFailure, Inspected } from "../CommandParts.ts"
 import * as Setup from "../Setup.ts"
 
 /** `--model`, the same for every command that sends prompts to a running service. */
@@ -61,8 +60,8 @@ export const command = <const Own extends Declaration.Options, R>(
 /** Reads from the service that is named, or from the database if none is. */
 export type Read = <A, R>(
   remote: (client: ServiceClient, address: ServiceAddress) => Effect.Effect<A, ClientError>,
-  stored: Effect.Effect<A, CommandFailure, R | Inspected>
-) => Effect.Effect<A, CommandFailure, Exclude<R, Inspected> | Config>
+  stored: Effect.Effect<A, Declaration.CommandFailure, R | Declaration.Inspected>
+) => Effect.Effect<A, Declaration.CommandFailure, Exclude<R, Declaration.Inspected> | Config>
 
 /** Declares a command that reads a database, or a service. */
 export const reading = <const Own extends Declaration.Options, R>(
@@ -92,7 +91,9 @@ export const isNamed = (url: string | undefined, environment: Environment.Enviro
   (url ?? Environment.get(environment, Environment.URL_VARIABLE)) !== undefined
 
 /** Ends the command with the words of a refusal. */
-export const inWords = <A, R>(effect: Effect.Effect<A, CommandFailure, R>): Effect.Effect<A, CommandFailure, R> =>
+export const inWords = <A, R>(
+  effect: Effect.Effect<A, Declaration.CommandFailure, R>
+): Effect.Effect<A, Declaration.CommandFailure, R> =>
   Effect.mapError(effect, (error) => (error instanceof ClientError ? Refused.failed(wordsOf(error)) : error))
 
 /** A client of the service at an address; it is closed with its scope. */

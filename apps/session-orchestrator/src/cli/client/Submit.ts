@@ -14,7 +14,6 @@ import * as Declaration from "../Declaration.ts"
 import { Ended, ExitCode, Refused } from "../Ended.ts"
 import * as RunInput from "../RunInput.ts"
 import { note, paint, Terminal, writeJson } from "../terminal/Terminal.ts"
-import * as Attachments from "../Attachments.ts"
 import * as PromptFile from "./PromptFile.ts"
 import * as RunningService from "./RunningService.ts"
 
@@ -27,7 +26,7 @@ const options = {
   ),
   again: Declaration.toggle("again", "With --each: submit lines without an id anew, though they were submitted before"),
   id: Declaration.parsed("id", "ID", "The turn's id: the same one again is the same turn", Declaration.TURN),
-  attach: Attachments.flag,
+  attach: RunInput.attach,
   model: RunningService.modelFlag,
   profile: Declaration.profile("Retry profile instead of the service's own"),
   ...RunInput.system,
@@ -75,7 +74,7 @@ const readEntries = Effect.fnUntraced(function* (
   }
   if (file === undefined) {
     const text = yield* RunInput.readPrompt(given.prompt, "submit")
-    const prompt = yield* Attachments.add(text, attach, limits)
+    const prompt = yield* RunInput.addFiles(text, attach, limits)
     // One made here: should the answer get lost, the next try is the same turn.
     const turnId = id ?? NewId.turn()
     return [{ line: undefined, turn: { ...shared, prompt, turnId } }]
@@ -125,7 +124,7 @@ const submitAll = Effect.fnUntraced(function* (
   )
   yield* Stream.runForEach(outcomes, (outcome) =>
     Effect.sync(() => {
-      progress.clear()
+      progress()
       done++
       if ("refusal" in outcome) {
         failed++
@@ -137,10 +136,10 @@ const submitAll = Effect.fnUntraced(function* (
         if (isJson) writeJson(terminal, outcome)
         else terminal.stdout(`${outcome.turnId}\n`)
       }
-      progress.done(done)
+      progress(done)
     })
   ).pipe(
-    Effect.ensuring(Effect.sync(progress.clear)),
+    Effect.ensuring(Effect.sync(() => progress())),
     Effect.mapError((error) => {
       const message = RunningService.wordsOf(error)
       const rest = `${done - failed} of ${entries.length} are submitted; the same command again submits the rest.`
@@ -151,21 +150,16 @@ const submitAll = Effect.fnUntraced(function* (
   yield* Ended.by(failed > 0 ? ExitCode.FAILED : ExitCode.COMPLETED)
 })
 
-/** On a terminal, how many turns have been submitted: one line that is repainted. */
+/**
+ * On a terminal, how many turns have been submitted: one line that is repainted. Without a count the line is taken away, before something else is
+ * written.
+ */
 const progressOn = (terminal: Terminal["Service"], total: number) => {
   // Ids on a terminal show the progress themselves.
   const isShown = terminal.isStderrTerminal && !terminal.isStdoutTerminal && total > 1
-  const erase = () => terminal.stderr("\r\u001b[J")
-  return {
-    done: (count: number) => {
-      if (!isShown) return
-      erase()
-      terminal.stderr(paint(terminal.colors.stderr, "dim", `${count} of ${total} submitted`))
-    },
-    /** Takes the line away before something else is written. */
-    clear: () => {
-      if (isShown) erase()
-    }
+  return (count?: number): void => {
+    const line = count === undefined ? "" : `${count} of ${total} submitted`
+    if (isShown) terminal.stderr(`\r\u001b[J${paint(terminal.colors.stderr, "dim", line)}`)
   }
 }
 

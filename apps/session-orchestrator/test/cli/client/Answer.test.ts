@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Ids, type Message } from "@holdfast/wire"
 import { Effect, FileSystem } from "effect"
 import * as path from "node:path"
-import * as Answer from "../../../src/cli/client/Answer.ts"
+import * as LeftTurns from "../../../src/cli/client/LeftTurns.ts"
 import type * as RunningService from "../../../src/cli/client/RunningService.ts"
 
 const conversationId = Ids.ConversationId.make("c")
@@ -30,7 +30,7 @@ describe("holdfast answer --files", () => {
         said("poster-1", [named, { type: "text", text: "Here." }, link, image]),
         said("other", [image])
       ])
-      const paths = yield* Answer.write(client, { conversationId, turnId }, folder)
+      const paths = yield* LeftTurns.writeFiles(client, { conversationId, turnId }, folder)
       const names = ["poster-1-1-..poster.png", "poster-1-2.png"]
       assert.deepStrictEqual(
         paths,
@@ -47,7 +47,7 @@ describe("holdfast answer --files", () => {
       const disk = yield* FileSystem.FileSystem
       const folder = path.join(yield* disk.makeTempDirectoryScoped(), "taken")
       yield* disk.writeFileString(folder, "")
-      const { message } = yield* Effect.flip(Answer.write(serviceOf([]), { conversationId, turnId }, folder))
+      const { message } = yield* Effect.flip(LeftTurns.writeFiles(serviceOf([]), { conversationId, turnId }, folder))
       assert.include(message, `--files: ${folder} cannot be written: `)
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -58,8 +58,8 @@ describe("holdfast answer --files", () => {
       { mediaType: "image/*", url: link.url }
     ]
     const address = "image/* at https://a.example/b.png"
-    assert.deepStrictEqual(Answer.unwritten(files, "pictures"), [address])
-    assert.deepStrictEqual(Answer.unwritten(files, undefined), [
+    assert.deepStrictEqual(LeftTurns.unwrittenFiles(files, "pictures"), [address])
+    assert.deepStrictEqual(LeftTurns.unwrittenFiles(files, undefined), [
       "image/png 3 bytes a.png (--files FOLDER writes it)",
       address
     ])
