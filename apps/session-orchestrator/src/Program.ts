@@ -1,6 +1,6 @@
 /** Runs the command line in this process and exits with its code. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Runtime } from "effect"
+import { Effect, References, Runtime } from "effect"
 import * as Cli from "./cli/Cli.ts"
 import { ExitCode } from "./cli/Ended.ts"
 import * as Terminal from "./cli/terminal/Terminal.ts"
@@ -19,6 +19,8 @@ const environment = process.env
 
 const program = Cli.make(ProgramParts.make(environment), process.argv.slice(2)).pipe(
   Effect.flatMap(quit),
+  // Nobody collects the spans of Effect: each statement and each request would make one for nothing.
+  Effect.provideService(References.TracerEnabled, false),
   Effect.provide([NodeServices.layer, Terminal.layer(environment)])
 )
 
