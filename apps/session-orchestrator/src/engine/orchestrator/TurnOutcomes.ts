@@ -23,12 +23,9 @@ export const turnOf = (
   { store }: Pick<OutcomeDependencies, "store">,
   turnId: Ids.TurnId
 ): Effect.Effect<Turn, StorageError> =>
-  Effect.flatMap(
+  Effect.map(
     store.turn(turnId),
-    Option.match({
-      onNone: () => Effect.die(new Error(`turn ${turnId} was never accepted`)),
-      onSome: Effect.succeed
-    })
+    Option.getOrThrowWith(() => new Error(`turn ${turnId} was never accepted`))
   )
 
 /** Waits for a turn's end, and reads its answer. Fails with `TurnStopped` if this process does not run the turn. */
