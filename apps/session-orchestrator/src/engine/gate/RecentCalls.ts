@@ -6,6 +6,7 @@
  */
 import { type Failure, Health, Target } from "@holdfast/wire"
 import { Context } from "effect"
+import { Newest } from "../../base/system/Newest.ts"
 import { UsedLimits } from "./UsedLimits.ts"
 
 /** A call of a provider that has ended. */
@@ -39,7 +40,7 @@ export class CallCounts {
   readonly since: number
   /** Of the credentials that were called with. */
   readonly used: UsedLimits = new UsedLimits()
-  private readonly endpoints = new Map<string, Endpoint>()
+  private readonly endpoints = new Newest<Endpoint>(MOST)
 
   constructor(since: number) {
     this.since = since
@@ -49,8 +50,6 @@ export class CallCounts {
     const key = JSON.stringify([Target.format(target), credential])
     let endpoint = this.endpoints.get(key)
     if (endpoint === undefined) {
-      const [first] = this.endpoints.keys()
-      if (this.endpoints.size >= MOST && first !== undefined) this.endpoints.delete(first)
       endpoint = { target, credential, minutes: [], lastAnswerAt: undefined, lastFailure: undefined }
       this.endpoints.set(key, endpoint)
     }

@@ -5,6 +5,7 @@
  */
 import { LimitWindows } from "@holdfast/policy"
 import type { Health } from "@holdfast/wire"
+import { Newest } from "../../base/system/Newest.ts"
 
 /** Shares of a limit of which a person is notified. */
 const LEVELS = [0.95, 0.8] as const
@@ -28,7 +29,7 @@ export interface Taken {
 /** The limits of the credentials of one process. */
 export class UsedLimits {
   /** In the order of their last answers, with the share that was last notified of. */
-  private readonly windows = new Map<string, { readonly window: Health.WindowReport; readonly level: number }>()
+  private readonly windows = new Newest<{ readonly window: Health.WindowReport; readonly level: number }>(MOST)
 
   /** Takes the headers of an answer; returns their limits. `nameOf` names the credential. */
   readonly take = (
@@ -47,10 +48,7 @@ export class UsedLimits {
       const before = known !== undefined && isOpen(known.window, now) ? known.level : 0
       const reached = LEVELS.find((level) => window.used >= level) ?? 0
       const isNews = reached > before && (window.resetAt ?? 0) - now >= NEWS_MS
-      this.windows.delete(key)
       this.windows.set(key, { window, level: isNews ? reached : before })
-      const [oldest] = this.windows.keys()
-      if (this.windows.size > MOST && oldest !== undefined) this.windows.delete(oldest)
       return { window, level: isNews ? reached : undefined }
     })
   }

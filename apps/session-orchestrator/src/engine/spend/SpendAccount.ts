@@ -13,6 +13,7 @@
 import type { Observer } from "@holdfast/kernel"
 import { Prices, Durations, SpendGuard } from "@holdfast/policy"
 import { Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { Newest } from "../../base/system/Newest.ts"
 import * as DailyTime from "../../base/text/DailyTime.ts"
 import type { TurnRow } from "../../storage/ListPage.ts"
 import { ALWAYS, type SpendRaise } from "../../storage/SpendRaises.ts"
@@ -36,7 +37,7 @@ export class SpendAccount {
   private readonly raises = new Map<string, SpendRaise>()
   private readonly ended = new Map<Ids.TurnId, number>()
   /** Sums of conversations without a running turn, the last used at the end. */
-  private readonly conversations = new Map<Ids.ConversationId, SpendSums.SpendSum>()
+  private readonly conversations = new Newest<SpendSums.SpendSum>(MOST_CONVERSATIONS)
 
   constructor(limited: Limited) {
     this.limited = limited
@@ -223,7 +224,8 @@ export class SpendAccount {
       this.sums.add(use, tags ?? [])
       conversation.add(use)
     }
-    if (isWhole) this.keep(conversationId, conversation)
+    // Where the database is shared, another runner may run the next turn.
+    if (isWhole && this.limited.isShared !== true) this.conversations.set(conversationId, conversation)
     this.turns.delete(turnId)
     this.noteEnd(turnId, end.endedAt)
   }
@@ -234,15 +236,6 @@ export class SpendAccount {
   }
 
   // --- internal
-
-  /** Keeps the sum of a conversation for its next turn, which another runner may run where the database is shared. */
-  private keep(conversationId: Ids.ConversationId, sum: SpendSums.SpendSum): void {
-    if (this.limited.isShared === true) return
-    this.conversations.delete(conversationId)
-    this.conversations.set(conversationId, sum)
-    const [first] = this.conversations.keys()
-    if (this.conversations.size > MOST_CONVERSATIONS && first !== undefined) this.conversations.delete(first)
-  }
 
   /** A turn that is read from the database again counts once. */
   private noteEnd(turnId: Ids.TurnId, endedAt: number): void {
