@@ -60,7 +60,7 @@ export const reached =
     isHere: () => boolean = () => false
   ): Effect.Effect<A, E | StorageError> => {
     const again: Effect.Effect<A, E | Unreached> = Effect.catchCauseIf(call, isGoing, () =>
-      Effect.delay(again, INTERVAL)
+      Effect.delay(again, INTERVAL_MS)
     )
     const limited = again.pipe(
       DatabaseWait.unless<E | Unreached | StorageError>(lost(check)),
@@ -183,7 +183,6 @@ const following = <E extends Tagged>(
 
 /** Between two tries to reach an owner. */
 const INTERVAL_MS = 200
-const INTERVAL = Duration.millis(INTERVAL_MS)
 
 /** A dead owner is replaced within 20 seconds. A caller that waits longer gets the reason. */
 const REACH_LIMIT = Duration.seconds(30)

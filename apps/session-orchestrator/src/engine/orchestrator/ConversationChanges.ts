@@ -95,27 +95,22 @@ const change = (
 type Answered = Extract<TurnWait.Command, { readonly type: "answered" }>
 
 /** Records the answer for the tool, and gives it to the other calls of the tool that wait. The answer to the call itself is the caller's. */
-export const answerAlways: (
+export const answerAlways = Effect.fnUntraced(function* (
   dependencies: Dependencies & Commands.Dependencies & ConversationViews.Dependencies,
   conversation: Conversation,
   address: Commands.Address,
   command: Answered
-) => Effect.Effect<void, ConversationNotFound | StorageError | TurnStopped.TurnStopped> = Effect.fnUntraced(
-  function* (dependencies, conversation, address, command) {
-    const { retry, turnId } = yield* ConversationViews.stateOf(dependencies, conversation)
-    if (address.turnId !== undefined && address.turnId !== turnId) return
-    const calls = retry?.asks?.calls ?? []
-    const toolName = calls.find(({ toolCallId }) => toolCallId === command.toolCallId)?.toolName
-    if (toolName === undefined) return
-    const answer = command.approved ? "approve" : "refuse"
-    yield* changeToolAnswers(dependencies, address.conversationId, (before) => ({
-      ...before,
-      [toolName]: answer
-    }))
-    for (const { toolCallId, toolName: name } of calls) {
-      if (name !== toolName || toolCallId === command.toolCallId) continue
-      const by = { ...command.by, commandId: globalThis.crypto.randomUUID() }
-      yield* Commands.steer(dependencies, { ...address, turnId }, { ...command, toolCallId, by })
-    }
+): Effect.fn.Return<void, ConversationNotFound | StorageError | TurnStopped.TurnStopped> {
+  const { retry, turnId } = yield* ConversationViews.stateOf(dependencies, conversation)
+  if (address.turnId !== undefined && address.turnId !== turnId) return
+  const calls = retry?.asks?.calls ?? []
+  const toolName = calls.find(({ toolCallId }) => toolCallId === command.toolCallId)?.toolName
+  if (toolName === undefined) return
+  const answer = command.approved ? "approve" : "refuse"
+  yield* changeToolAnswers(dependencies, address.conversationId, (before) => ({ ...before, [toolName]: answer }))
+  for (const { toolCallId, toolName: name } of calls) {
+    if (name !== toolName || toolCallId === command.toolCallId) continue
+    const by = { ...command.by, commandId: globalThis.crypto.randomUUID() }
+    yield* Commands.steer(dependencies, { ...address, turnId }, { ...command, toolCallId, by })
   }
-)
+})

@@ -38,10 +38,10 @@ export interface Dependencies {
 }
 
 /** Holds the session of a conversation for a watcher. The wait of a parked turn is in progress there too. */
-export const watched: (
+export const watched = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   conversation: Conversation
-) => Effect.Effect<Session, StorageError, Scope.Scope> = Effect.fnUntraced(function* (dependencies, conversation) {
+): Effect.fn.Return<Session, StorageError, Scope.Scope> {
   const { parking, sessions } = dependencies
   const { conversationId } = conversation
   const session = yield* sessions.hold(conversationId)

@@ -32,37 +32,33 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Conversation, InvalidRequest> {
   const name = model ?? (defaults.model && Target.format(defaults.model))
   if (name === undefined) {
-    const message =
+    return yield* refuse(
       `model: missing, and the service has no default. Expected "provider/model" with a provider of the configuration ` +
-      `(${providers.names.join(", ")}); or set \`model\` in the configuration, or HOLDFAST_MODEL.`
-    return yield* new InvalidRequest({ message })
+        `(${providers.names.join(", ")}); or set \`model\` in the configuration, or HOLDFAST_MODEL.`
+    )
   }
   yield* knownTarget(name, providers)
   const length = JSON.stringify(retry ?? {}).length
-  if (length > MOST_SETTINGS) {
-    const message = `retry: it has ${length} characters as JSON; expected ${MOST_SETTINGS} at most.`
-    return yield* new InvalidRequest({ message })
-  }
+  if (length > MOST_SETTINGS)
+    return yield* refuse(`retry: it has ${length} characters as JSON; expected ${MOST_SETTINGS} at most.`)
   const settings = RetrySettings.decode(retry ?? {})
   if (Result.isFailure(settings)) {
     const { issue } = settings.failure
-    return yield* new InvalidRequest({
-      message: ConfigProblem.firstOf(issue, retry, (path) => ConfigProblem.formatPath(["retry", ...path]))
-    })
+    return yield* refuse(ConfigProblem.firstOf(issue, retry, (path) => ConfigProblem.formatPath(["retry", ...path])))
   }
   for (const { name, path } of RetrySettings.targetNames(settings.success)) {
     yield* knownTarget(name, providers, ConfigProblem.formatPath(["retry", ...path]))
   }
   const problem = FinalReports.problemOf(settings.success)
-  if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
+  if (problem !== undefined) return yield* refuse(`retry.finalReport.schema: ${problem}`)
   const unknown = tools?.findIndex((server) => !toolServers.includes(server)) ?? -1
   if (unknown >= 0) {
-    return yield* new InvalidRequest({
-      message: `tools[${unknown}]: there is no tool server ${JSON.stringify(tools?.[unknown])}; ${known("tools", toolServers)}.`
-    })
+    return yield* refuse(
+      `tools[${unknown}]: there is no tool server ${JSON.stringify(tools?.[unknown])}; ${known("tools", toolServers)}.`
+    )
   }
   const prompt = systemPromptOf(system, defaults)
-  if (Result.isFailure(prompt)) return yield* new InvalidRequest({ message: prompt.failure })
+  if (Result.isFailure(prompt)) return yield* refuse(prompt.failure)
   return {
     conversationId: conversationId ?? NewId.conversation(),
     model: name,
@@ -89,6 +85,8 @@ export const systemPromptOf = (
 }
 
 // --- internal
+
+const refuse = (message: string) => Effect.fail(new InvalidRequest({ message }))
 
 const known = (key: string, names: ReadonlyArray<string>): string =>
   names.length === 0 ? `the configuration has no \`${key}\`` : `the configuration has ${names.join(", ")}`

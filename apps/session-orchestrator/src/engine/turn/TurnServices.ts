@@ -22,14 +22,6 @@ import * as TurnPlan from "./TurnPlan.ts"
 /** The services that the turns of this process share. */
 export type TurnServices = Effect.Success<ReturnType<typeof collect>>
 
-/** The listeners of turns, with the limits of spending among them. */
-export const observers = Effect.gen(function* () {
-  const telemetry = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
-  const spending = yield* limits
-  const observer = Observer.all([spending?.listeners, telemetry].filter((listeners) => listeners !== undefined))
-  return { observer: spending === undefined ? telemetry : observer, spending, telemetry }
-})
-
 /** The limits of spending; `undefined`: there are none. */
 export const limits = Effect.gen(function* () {
   const { spend } = yield* Defaults
@@ -46,7 +38,9 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
   const defaults = yield* Defaults
   const log = yield* TurnLog
   const providers = yield* Providers
-  const { observer, spending, telemetry } = yield* observers
+  const telemetry = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
+  const spending = yield* limits
+  const observer = Observer.all([spending?.listeners, telemetry].filter((listeners) => listeners !== undefined))
   return {
     sessions,
     isStopping: () => Deferred.isDoneUnsafe(down),
@@ -55,7 +49,8 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     life: yield* ProcessName.ProcessName,
     clock: yield* Clock.Clock,
     chance: yield* Random.Random,
-    observer,
+    /** The listeners of turns, with the limits of spending among them. */
+    observer: spending === undefined ? telemetry : observer,
     spending,
     /** The listeners without the limits of spending. */
     telemetry,
