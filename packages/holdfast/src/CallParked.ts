@@ -8,7 +8,7 @@ import { Durations } from "@holdfast/policy"
 import * as Duration from "effect/Duration"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { HoldfastError } from "./HoldfastError.ts"
+import { HoldfastError, invalid, messageOf } from "./HoldfastError.ts"
 import type { Store } from "./KeyValueStore.ts"
 
 /** For hosts where nothing may stay in memory. */
@@ -53,10 +53,7 @@ interface ParkingCall {
 export const parking = ({ after = "0 millis", store }: ParkOptions): ((id: string) => Promise<ParkingCall>) => {
   const duration = Schema.decodeUnknownResult(Durations.NotNegative)(after)
   if (Result.isFailure(duration))
-    throw new HoldfastError(
-      "invalid-options",
-      `park.after: ${JSON.stringify(after)} is no duration, expected text such as "10 seconds".`
-    )
+    throw invalid(`park.after: ${JSON.stringify(after)} is no duration, expected text such as "10 seconds".`)
   const afterMs = Duration.toMillis(duration.success)
   return async (id) => {
     const key = `call/${id}`
@@ -82,7 +79,6 @@ const kept = async <A>(id: string, access: () => A): Promise<Awaited<A>> => {
   try {
     return await access()
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new HoldfastError("store-failed", `Call ${id} could not be kept: ${why}`, { cause })
+    throw new HoldfastError("store-failed", `Call ${id} could not be kept: ${messageOf(cause)}`, { cause })
   }
 }

@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Engine } from "./Engine.ts"
 import type { Message, Prompt, TurnEvent } from "./Events.ts"
-import { HoldfastError } from "./HoldfastError.ts"
+import { HoldfastError, invalid } from "./HoldfastError.ts"
 import * as EngineJournal from "./internal/EngineJournal.ts"
 import type { Facts, KeptBy, KeptTurn } from "./internal/KeptTurn.ts"
 import * as TurnStorage from "./internal/TurnStorage.ts"
@@ -144,8 +144,7 @@ class Library implements Holdfast {
     // JavaScript compares no options with the types.
     const [other] = Object.keys(others)
     if (other !== undefined)
-      throw new HoldfastError(
-        "invalid-options",
+      throw invalid(
         `"${other}" is no known option. Known: model, target, env, tools, retry, store, park, onListenerError.`
       )
     const target = typeof model === "string" ? model : (named ?? "default/model")
@@ -183,15 +182,11 @@ class Library implements Holdfast {
       ...(system === undefined ? undefined : { system })
     }
     if (engine !== undefined) {
-      if (signal !== undefined)
-        throw new HoldfastError("invalid-options", "signal: a turn in an engine is cancelled by the engine.")
+      if (signal !== undefined) throw invalid("signal: a turn in an engine is cancelled by the engine.")
       return this.startIn(engine, id, facts, history)
     }
     if (options.history !== undefined)
-      throw new HoldfastError(
-        "invalid-options",
-        "history: a turn has that of its conversation, unless an engine runs it."
-      )
+      throw invalid("history: a turn has that of its conversation, unless an engine runs it.")
     const { store } = this
     return this.start(id, conversationId, { signal, isInEngine: false }, async (turn) => {
       const stored = await TurnStorage.load(store, id)
@@ -268,9 +263,9 @@ class Library implements Holdfast {
   /** Starts a turn in an engine. An earlier run of it in this process is over, whether or not the engine has ended it. */
   private startIn(engine: Engine, id: string, facts: Facts, messages: ReadonlyArray<Message>): RunningTurn {
     const history = Schema.decodeUnknownResult(Schema.Array(Messages.Message))(messages)
-    if (Result.isFailure(history)) throw new HoldfastError("invalid-options", `history: ${history.failure.message}`)
+    if (Result.isFailure(history)) throw invalid(`history: ${history.failure.message}`)
     if (this.services.ports.policy.spendGuard !== undefined)
-      throw new HoldfastError("invalid-options", "retry.spendGuard: a turn in an engine takes no answers.")
+      throw invalid("retry.spendGuard: a turn in an engine takes no answers.")
     void this.running.get(id)?.stop()
     const turn = this.start(id, facts.conversationId, IN_ENGINE, (by) =>
       EngineJournal.keep(engine, facts, history.success, by)
@@ -323,10 +318,7 @@ const providerFor = (model: unknown, target: string, env: Options["env"]) => {
   const parsed = ProgramPorts.targetOf(target, typeof model === "string" ? "model" : "target")
   if (typeof model === "string") return NamedModels.make(env ?? environment(), parsed)
   if (typeof model === "function") return providerOf(model as Model)
-  throw new HoldfastError(
-    "invalid-options",
-    'model: expected a function that returns an async iterable, or a name such as "openai/gpt-5".'
-  )
+  throw invalid('model: expected a function that returns an async iterable, or a name such as "openai/gpt-5".')
 }
 
 /** The variables of the process, where the runtime has them. */
@@ -339,14 +331,11 @@ const promptOf = (prompt: unknown): WirePrompt.Prompt => {
   if (typeof prompt === "string") return prompt
   const decoded = decodePrompt(prompt)
   if (Result.isSuccess(decoded)) return WirePrompt.plain(decoded.success)
-  throw new HoldfastError("invalid-options", `prompt: ${decoded.failure.message}`)
+  throw invalid(`prompt: ${decoded.failure.message}`)
 }
 
 const idOf = (text: string, option: string): string => {
   if (!Ids.ID_PATTERN.test(text))
-    throw new HoldfastError(
-      "invalid-options",
-      `${option}: "${text.slice(0, 80)}" is no id, expected 1 to 64 letters, digits, "_" or "-".`
-    )
+    throw invalid(`${option}: "${text.slice(0, 80)}" is no id, expected 1 to 64 letters, digits, "_" or "-".`)
   return text
 }

@@ -15,3 +15,10 @@ export class HoldfastError extends Error {
     this.code = code
   }
 }
+
+/** The error of an option. */
+export const invalid = (message: string, options?: { readonly cause?: unknown }): HoldfastError =>
+  new HoldfastError("invalid-options", message, options)
+
+/** The words of anything that is thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -10,7 +10,7 @@ import { FromAsyncIterable, PatientStream } from "@holdfast/providers"
 import * as Stream from "effect/Stream"
 import { CallParked, type ParkOptions, parking } from "./CallParked.ts"
 import type { Target } from "./Events.ts"
-import { HoldfastError } from "./HoldfastError.ts"
+import { invalid } from "./HoldfastError.ts"
 import { policyOf, type RetryChoice } from "./RetryChoice.ts"
 
 /** A wait that begins. */
@@ -103,10 +103,7 @@ const isParked = (error: unknown): error is TurnParked.TurnParked => error insta
 
 const idOf = (id: string | undefined): string => {
   if (id === undefined || id === "" || id.length > 200)
-    throw new HoldfastError(
-      "invalid-options",
-      "id: with park a call needs an id of 1 to 200 characters, to be found again."
-    )
+    throw invalid("id: with park a call needs an id of 1 to 200 characters, to be found again.")
   return id
 }
 

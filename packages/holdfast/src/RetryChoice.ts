@@ -1,7 +1,7 @@
 /** Reads the option `retry` of the library and of the packages for other frameworks: one reader, one error. */
 import { Profile, type RetryPolicy, RetrySettings } from "@holdfast/policy"
 import * as Result from "effect/Result"
-import { HoldfastError } from "./HoldfastError.ts"
+import { invalid } from "./HoldfastError.ts"
 
 /**
  * The retry policy of a program, as it stands in `retry` of a configuration (docs/settings.md). Each key replaces that part of the profile. Lengths
@@ -17,12 +17,8 @@ export const policyOf = (retry: RetryChoice | undefined): RetryPolicy.RetryPolic
   const settings = RetrySettings.decode(
     retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry
   )
-  if (Result.isFailure(settings))
-    throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
+  if (Result.isFailure(settings)) throw invalid(`retry: ${settings.failure.message}`, { cause: settings.failure })
   if (settings.success.finalReport !== undefined)
-    throw new HoldfastError(
-      "invalid-options",
-      "retry.finalReport: this library does not check reports; the service does."
-    )
+    throw invalid("retry.finalReport: this library does not check reports; the service does.")
   return Profile.resolve(settings.success)
 }

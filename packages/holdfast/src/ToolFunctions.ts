@@ -9,6 +9,7 @@ import { Tool as KernelTool, type Toolbox, Toolbox as Toolboxes } from "@holdfas
 import { defined } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import type { FilePart, Json, TextPart } from "./Events.ts"
+import { messageOf } from "./HoldfastError.ts"
 import type { Awaitable } from "./KeyValueStore.ts"
 
 /** What a tool gets besides its arguments. */
@@ -90,8 +91,6 @@ const ANSWER_WITHIN_MS = 8 * 3_600_000
 
 const withinOf = (confirm: Tool["confirm"]): number | undefined =>
   confirm === true ? ANSWER_WITHIN_MS : confirm === false ? undefined : confirm
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const resultOf = (value: unknown): Json | KernelTool.Content =>
   value instanceof KernelTool.Content ? value : jsonOf(value)

@@ -86,9 +86,8 @@ export const portsOf = (engine: Engine, abort: () => void): Pick<KeptTurn, "chec
     sleep: (delay) =>
       Effect.suspend(() => {
         const slept = engine.sleep(`wait/${waits++}`, Math.max(0, Math.ceil(Duration.toMillis(delay))))
-        return Effect.catch(Effect.as(awaited(slept), { type: "elapsed" } as const), (error) =>
-          refused(error, Effect.void)
-        )
+        const ended = Effect.tryPromise({ try: () => slept, catch: (error) => error })
+        return Effect.catch(Effect.as(ended, { type: "elapsed" } as const), (error) => refused(error, Effect.void))
       })
   }
 }
@@ -99,14 +98,6 @@ type Refused = <A, E, R>(
   error: unknown,
   effect: Effect.Effect<A, E, R>
 ) => Effect.Effect<never, E | TurnStopped.TurnStopped, R>
-
-const awaited = <A>(promise: PromiseLike<A>): Effect.Effect<A, unknown> =>
-  Effect.callback((resume) => {
-    promise.then(
-      (value) => resume(Effect.succeed(value)),
-      (error) => resume(Effect.fail(error))
-    )
-  })
 
 /** Runs an effect as a piece of work of the engine. Work that fails, or whose turn is over, has no end for the engine. */
 const recorded = <A, I, E, R>(

@@ -11,7 +11,7 @@ import * as Fetch from "@holdfast/providers/fetch"
 import type { Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { HoldfastError } from "../HoldfastError.ts"
+import { invalid, messageOf } from "../HoldfastError.ts"
 
 /** The variables of a process. */
 export type Variables = { readonly [name: string]: string | undefined }
@@ -29,8 +29,7 @@ export const make = (environment: Variables, first: Target.Target): Provider.Pro
     try {
       return ProviderCall.of(of(request.target.provider))(request, world, listener)
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      const failure = { reason: "model-unavailable", message, retryable: false } as const
+      const failure = { reason: "model-unavailable", message: messageOf(error), retryable: false } as const
       return ProviderCall.refuse(listener, { type: "error", failure })
     }
   })
@@ -45,15 +44,11 @@ const provider = (name: string, environment: Variables): Provider.Provider["Serv
   const builtIn = BuiltIn.find(name)
   if (builtIn === undefined) {
     const names = BuiltIn.builtIns.map(({ name }) => name).join(", ")
-    throw new HoldfastError(
-      "invalid-options",
-      `model: "${name}" is no known provider. Known: ${names}. Others are a function of yours.`
-    )
+    throw invalid(`model: "${name}" is no known provider. Known: ${names}. Others are a function of yours.`)
   }
   const { apiKeyEnv, baseUrl, baseUrlEnv, type } = builtIn
   const key = apiKeyEnv.map((variable) => environment[variable]).find((value) => value !== undefined && value !== "")
-  if (key === undefined)
-    throw new HoldfastError("invalid-options", `model: "${name}" needs a key in ${apiKeyEnv.join(" or ")}.`)
+  if (key === undefined) throw invalid(`model: "${name}" needs a key in ${apiKeyEnv.join(" or ")}.`)
   const address = baseUrlEnv === undefined ? undefined : environment[baseUrlEnv]
   const options = { baseUrl: address === undefined || address === "" ? baseUrl : address, apiKey: Redacted.make(key) }
   const adapter = type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)

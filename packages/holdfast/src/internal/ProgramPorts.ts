@@ -4,7 +4,7 @@ import type { RetryPolicy } from "@holdfast/policy"
 import { RetryStrategies, Routers } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { defined, Target } from "@holdfast/wire"
-import { HoldfastError } from "../HoldfastError.ts"
+import { invalid } from "../HoldfastError.ts"
 import { policyOf, type RetryChoice } from "../RetryChoice.ts"
 import { type Tools, toolboxOf } from "../ToolFunctions.ts"
 
@@ -50,7 +50,6 @@ const limitsOf = ({ maxFailedToolSteps, maxResponseCharacters, maxTurns }: Retry
 /** Reads `provider/model`; throws a `HoldfastError` that names the option where it is none. */
 export const targetOf = (text: string, option: string): Target.Target => {
   const target = Target.parse(text)
-  if (target === undefined)
-    throw new HoldfastError("invalid-options", `${option}: "${text}" is no model, expected "provider/model".`)
+  if (target === undefined) throw invalid(`${option}: "${text}" is no model, expected "provider/model".`)
   return target
 }

@@ -23,7 +23,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { TurnEvent } from "../Events.ts"
-import { HoldfastError } from "../HoldfastError.ts"
+import { HoldfastError, invalid, messageOf } from "../HoldfastError.ts"
 import type { Result, Turn, Wait } from "../TurnHandle.ts"
 import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
 import type { ProgramPorts } from "./ProgramPorts.ts"
@@ -160,7 +160,7 @@ export class RunningTurn implements Turn {
 
   retryAt(date: Date): boolean {
     const until = date.getTime()
-    if (!Number.isFinite(until)) throw new HoldfastError("invalid-options", "retryAt: the date is invalid.")
+    if (!Number.isFinite(until)) throw invalid("retryAt: the date is invalid.")
     return this.waits.command({ type: "until", until })
   }
 
@@ -177,8 +177,7 @@ export class RunningTurn implements Turn {
   }
 
   extend(ms: number): boolean {
-    if (!(ms > 0 && Number.isFinite(ms)))
-      throw new HoldfastError("invalid-options", `extend: ${ms} is no number of milliseconds above 0.`)
+    if (!(ms > 0 && Number.isFinite(ms))) throw invalid(`extend: ${ms} is no number of milliseconds above 0.`)
     return this.waits.command({ type: "extended", byMs: ms })
   }
 
@@ -187,8 +186,7 @@ export class RunningTurn implements Turn {
   }
 
   abort(): void {
-    if (this.isInEngine)
-      throw new HoldfastError("invalid-options", `abort: turn ${this.id} runs in an engine, which cancels it.`)
+    if (this.isInEngine) throw invalid(`abort: turn ${this.id} runs in an engine, which cancels it.`)
     Deferred.doneUnsafe(this.aborted, Effect.void)
   }
 
@@ -261,10 +259,8 @@ export class RunningTurn implements Turn {
 
 // --- internal
 
-const failed = (id: string, cause: unknown): HoldfastError => {
-  const why = cause instanceof Error ? cause.message : String(cause)
-  return new HoldfastError("store-failed", `Turn ${id} could not be recorded: ${why}`, { cause })
-}
+const failed = (id: string, cause: unknown): HoldfastError =>
+  new HoldfastError("store-failed", `Turn ${id} could not be recorded: ${messageOf(cause)}`, { cause })
 
 const closed = (id: string): HoldfastError =>
   new HoldfastError("closed", `Turn ${id} was stopped before its end: it continues where it is resumed.`)

@@ -8,6 +8,7 @@ import { JournalCheckpoint } from "@holdfast/journal"
 import { type Records, TurnStopped } from "@holdfast/kernel"
 import { Ids, type Message, type Prompt, type TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
+import { messageOf } from "../HoldfastError.ts"
 import type { Store } from "../KeyValueStore.ts"
 import type { Facts, KeptBy, KeptTurn, Readers } from "./KeptTurn.ts"
 
@@ -127,5 +128,3 @@ const OPEN = "open"
 
 /** Sorts as text in the order of the numbers. */
 const place = (n: number): string => String(n).padStart(9, "0")
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

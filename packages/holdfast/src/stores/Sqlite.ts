@@ -4,7 +4,7 @@
  * A write is on disk when `put` returns: the log is synchronised at each commit (`synchronous = FULL`).
  */
 import { DatabaseSync } from "node:sqlite"
-import { HoldfastError } from "../HoldfastError.ts"
+import { HoldfastError, messageOf } from "../HoldfastError.ts"
 import type { Store } from "../KeyValueStore.ts"
 
 /** A store on a file, and what closes the file. */
@@ -65,10 +65,9 @@ const prepared = (filename: string): DatabaseSync => {
     return database
   } catch (cause) {
     database?.close()
-    const why = cause instanceof Error ? cause.message : String(cause)
     throw new HoldfastError(
       "store-failed",
-      `sqliteStore: ${filename} cannot be opened: ${why}. Its folder must exist and be writable, and a file that exists must be a SQLite database.`,
+      `sqliteStore: ${filename} cannot be opened: ${messageOf(cause)}. Its folder must exist and be writable, and a file that exists must be a SQLite database.`,
       { cause }
     )
   }
