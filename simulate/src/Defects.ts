@@ -333,8 +333,8 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "a wait ends when its client leaves",
     path: `${SERVICE}/gateway/LocalWaits.ts`,
-    find: "this.waits.add({ wait, until: now + KEPT_MS })",
-    replace: "this.waits.add({ wait, until: now })",
+    find: "waits.add({ wait, until: now + KEPT_MS })",
+    replace: "waits.add({ wait, until: now })",
     needs: "programs"
   },
   {

@@ -32,10 +32,10 @@ export const of = Effect.fnUntraced(function* (client: Clients.Program, wanted: 
   const { config, home, profile, service } = wanted
   const { formats, name, path = "", variables = [] } = client
   const provider = wanted.provider ?? (yield* providerOf(client, home))
-  const { baseUrl, config: settings } = yield* endpointOf(config, provider)
-  if (formats?.includes(settings.type) === false) {
+  const { baseUrl, type } = yield* endpointOf(config, provider)
+  if (formats?.includes(type) === false) {
     return yield* Refused.usage(
-      `${name} calls in the format ${formats.join(" or ")}, and ${JSON.stringify(provider)} has ${settings.type}. Nothing is translated: name a provider of that format.`
+      `${name} calls in the format ${formats.join(" or ")}, and ${JSON.stringify(provider)} has ${type}. Nothing is translated: name a provider of that format.`
     )
   }
   const address = `${service}/to/${provider}${profile === undefined ? "" : `@${profile}`}`

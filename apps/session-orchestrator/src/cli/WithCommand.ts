@@ -158,7 +158,7 @@ const startOf = Effect.fnUntraced(function* (
       `${name} has its base URL in its own configuration alone: \`holdfast connect ${name} --write\` sets it there.`
     )
   }
-  const format = provider === undefined ? undefined : (yield* Pointing.endpointOf(config, provider)).config.type
+  const format = provider === undefined ? undefined : (yield* Pointing.endpointOf(config, provider)).type
   // A library calls the named provider if it has its format.
   const providerFor = ({ formats }: Clients.Program) =>
     format !== undefined && formats?.includes(format) === true ? provider : undefined

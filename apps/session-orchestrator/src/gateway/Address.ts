@@ -6,23 +6,10 @@
 import { RetrySettings } from "@holdfast/policy"
 import * as Loopback from "../base/system/Loopback.ts"
 import * as PercentText from "../base/text/PercentText.ts"
+import type { Upstreams } from "./Upstreams.ts"
 
 /** The first part of the path of every call through the gateway. */
 const PREFIX = "/to/"
-
-/** The address of a call. */
-export interface CallAddress {
-  readonly provider: string
-  /** The retry profile that the address names; absent: the configured one. */
-  readonly profile: RetrySettings.ProfileName | undefined
-  /** The path below the provider's base URL, with its query; empty, or beginning with `/` or `?`. */
-  readonly rest: string
-}
-
-/** An address that names nothing. `message` has the known names. */
-interface Unknown {
-  readonly unknown: string
-}
 
 /** Whether a path is a call through the gateway. */
 export const isOurs = (url: string): boolean => url.startsWith(PREFIX)
@@ -38,20 +25,24 @@ export const hasDotSegment = (url: string): boolean =>
 /** The path without its query. */
 export const pathOf = (rest: string): string => rest.split("?", 1)[0] ?? rest
 
-/** Reads the address; `providers` are the names of those that have a base URL. */
-export const read = (url: string, providers: ReadonlyArray<string>): CallAddress | Unknown => {
+/**
+ * Reads the address. `profile` is the retry profile that it names, `undefined` stands for the configured one; `rest` is the path below the
+ * provider's base URL, with its query: empty, or beginning with `/` or `?`. An address that names nothing has the known names in `unknown`.
+ */
+export const read = (url: string, endpoints: Upstreams) => {
   const [, name = "", profile, rest = ""] = /^\/to\/([^/?@]*)(?:@([^/?]*))?([/?].*)?$/su.exec(url) ?? []
   const provider = PercentText.decodeOrKeep(name)
-  if (!providers.includes(provider)) {
-    return { unknown: `There is no provider ${quoted(provider)} with a base URL. There are: ${providers.join(", ")}.` }
+  const endpoint = endpoints.get(provider)
+  if (endpoint === undefined) {
+    const known = Array.from(endpoints.keys()).join(", ")
+    return { unknown: `There is no provider ${quoted(provider)} with a base URL. There are: ${known}.` }
   }
-  if (profile === undefined) return { provider, profile, rest }
-  const known = profiles.find((known) => known === PercentText.decodeOrKeep(profile))
+  if (profile === undefined) return { endpoint, provider, profile, rest }
+  const wanted = PercentText.decodeOrKeep(profile)
+  const known = profiles.find((known) => known === wanted)
   return known === undefined
-    ? {
-        unknown: `There is no retry profile ${quoted(PercentText.decodeOrKeep(profile))}. There are: ${profiles.join(", ")}.`
-      }
-    : { provider, profile: known, rest }
+    ? { unknown: `There is no retry profile ${quoted(wanted)}. There are: ${profiles.join(", ")}.` }
+    : { endpoint, provider, profile: known, rest }
 }
 
 /** The whole address below a base URL. A query of the base URL (Azure's `api-version`) comes last. */

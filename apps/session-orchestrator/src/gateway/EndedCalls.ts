@@ -35,7 +35,7 @@ export const make = Effect.fnUntraced(function* (config: Config["Service"], reda
   const context = yield* Effect.context<never>()
   const known = MetricLabels.ofConfig(config, redact)
   // Clients make up names: beyond so many they are kept as one.
-  const names = new MetricLabels.LabelValues(
+  const names = MetricLabels.labelValues(
     known.targets.map(({ model }) => model),
     redact,
     MOST_NAMES
@@ -50,7 +50,7 @@ export const make = Effect.fnUntraced(function* (config: Config["Service"], reda
     const isAnswered = status === "completed"
     count(calls, 1, { ...where, status: isAnswered ? "answered" : (failure?.reason ?? "aborted") })
     spent(where, usage)
-    const named = { provider: target.provider, model: names.of(target.model) }
+    const named = { provider: target.provider, model: names(target.model) }
     recent?.count({ target: named, endedAt, failure, isAnswered })
     if (isAnswered) answered(named, usage, endedAt)
   }

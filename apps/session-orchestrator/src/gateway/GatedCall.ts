@@ -76,7 +76,7 @@ export const credentialName = (
   account: string | undefined
 ): string =>
   account === undefined
-    ? (credential ?? endpoints.get(provider)?.config.credentials[0]?.name ?? "no key")
+    ? (credential ?? endpoints.get(provider)?.credentials[0]?.name ?? "no key")
     : `client ${account}`
 
 /** The session that its client names. */
@@ -118,8 +118,7 @@ export const fits = (call: GatedCall, endpoints: Upstreams.Upstreams, target: Ta
   const [from, to] = [endpoints.get(call.provider), endpoints.get(ProviderName.configured(target.provider))]
   return (
     to !== undefined &&
-    (from === to ||
-      (from?.config.type === to.config.type && (call.asked.format !== "gemini" || to.config.type === "gemini")))
+    (from === to || (from?.type === to.type && (call.asked.format !== "gemini" || to.type === "gemini")))
   )
 }
 

@@ -33,9 +33,9 @@ import * as EndedCalls from "./EndedCalls.ts"
 import * as Upstreams from "./Upstreams.ts"
 import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
-import { Holding } from "./Holding.ts"
+import * as Holding from "./Holding.ts"
 import * as LimitGauges from "./LimitGauges.ts"
-import { LocalWaits } from "./LocalWaits.ts"
+import * as LocalWaits from "./LocalWaits.ts"
 import * as Passage from "./Passage.ts"
 
 /** Answers calls through the gateway. */
@@ -87,7 +87,7 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Up
   const config = yield* Config
   const { redact } = Secrets.make(Secrets.ofConfig(config))
   const defaults = yield* Defaults
-  return new Holding({
+  return Holding.make({
     send,
     endpoints,
     turns,
@@ -102,7 +102,7 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Up
 
 /** The waits that the last process left, and the calls that it gave up. */
 const recalled = Effect.fnUntraced(function* (turns: HeldTurns["Service"]) {
-  const waits = new LocalWaits((id) => Effect.ignore(turns.conversations.abort(id)), yield* Effect.scope)
+  const waits = LocalWaits.make((id) => Effect.ignore(turns.conversations.abort(id)), yield* Effect.scope)
   for (const { conversationId, turnId } of yield* turns.unsealed) {
     const known = HeldCallIds.read(conversationId)
     if (known !== undefined) yield* waits.left({ key: known.key, conversationId, turnId })
@@ -140,19 +140,14 @@ const answer = (parts: Parts, request: HttpServerRequest.HttpServerRequest): Eff
   })
 
 /** A call whose client may call. */
-interface Admitted extends Pick<GatedCall, "provider" | "rest" | "key" | "retry"> {
-  readonly client: Passage.ClientConnection
-  readonly endpoint: Upstreams.Upstream
-  /** That go up. */
-  readonly headers: RawCall.RawHeaders
-}
+type Admitted = Effect.Success<ReturnType<typeof admitted>>
 
 /** Fails with the response to a call that is refused. */
 const admitted = Effect.fnUntraced(function* (
   { drain, endpoints, isOwn, keyOf, maxBodyBytes }: Parts,
   request: HttpServerRequest.HttpServerRequest
-): Effect.fn.Return<Admitted, Response> {
-  const address = Address.read(request.url, Array.from(endpoints.keys()))
+) {
+  const address = Address.read(request.url, endpoints)
   const path = "unknown" in address ? request.url : address.rest
   const refuse = (status: number, message: string) => Effect.fail(refusal(path, status, message))
   if (Address.hasDotSegment(request.url))
@@ -161,9 +156,7 @@ const admitted = Effect.fnUntraced(function* (
       'The path has a segment "." or "..", which would leave the base URL. Send the path without it.'
     )
   if ("unknown" in address) return yield* refuse(404, address.unknown)
-  const { provider, rest } = address
-  const endpoint = endpoints.get(provider)
-  if (endpoint === undefined) return yield* refuse(404, `There is no provider ${provider}.`)
+  const { endpoint, provider, rest } = address
   if (isOwn(endpoint.baseUrl)) {
     const advice =
       "Is the variable of its base URL set for the service, too? It belongs to the program that calls Holdfast."
@@ -180,12 +173,13 @@ const admitted = Effect.fnUntraced(function* (
   if (Descriptors.areFew()) return yield* refuse(503, Descriptors.FEW_LEFT)
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return yield* refuse(413, tooLarge(maxBodyBytes))
   const passed = Headers.ofRequest(rawHeaders)
+  /** That go up. */
   const headers = key._tag === "Client" ? passed : Upstreams.keyed(endpoint, key.in, passed, undefined)
   if (headers === undefined) {
-    const names = endpoint.config.apiKeyEnv.join(", ")
+    const names = endpoint.apiKeyEnv.join(", ")
     return yield* refuse(401, `Holdfast has no key of ${provider}: none of ${names} is set.`)
   }
-  const retry = retryOf(address, client.request)
+  const retry = retryOf(address.profile, client.request)
   if (typeof retry === "string") return yield* refuse(400, retry)
   return { client, endpoint, headers, key, provider, rest, retry }
 })
@@ -215,7 +209,7 @@ const read = Effect.fnUntraced(function* (
 /** Holds a call. A shutdown cuts the calls that wait: their clients ask again. */
 const held = (
   { clock, drain }: Parts,
-  holding: Holding,
+  holding: Holding.Holding,
   client: Passage.ClientConnection,
   call: GatedCall
 ): Effect.Effect<Response> =>
@@ -272,7 +266,7 @@ const written = ({ response }: Passage.ClientConnection): Response =>
 
 /** The `retry` settings of a call; a text where they are not valid. */
 const retryOf = (
-  { profile }: Address.CallAddress,
+  profile: RetrySettings.ProfileName | undefined,
   { headers }: IncomingMessage
 ): Schema.JsonObject | string | undefined => {
   const named = headers["x-holdfast-retry-profile"]

@@ -50,60 +50,54 @@ export interface Dependencies {
 }
 
 /** The calls that are held. */
-export class Holding {
-  private readonly parts: Dependencies
-  private readonly accounts = new Accounts()
+export type Holding = ReturnType<typeof make>
+
+/** Holds calls over its services. */
+export const make = ({ answered, calls, defaults, ended, endpoints, redact, send, turns, waits }: Dependencies) => {
+  const accounts = new Accounts()
   /** The last refusals of calls that gave up here, by their keys. */
-  private readonly refusals = new Newest<{
+  const refusals = new Newest<{
     readonly turnId: Ids.TurnId
     readonly refusal: Refusal
     readonly why: string
   }>(MOST_REFUSALS)
   /** Input tokens for a byte of a body, by the last answer of a session. */
-  private readonly perByte = new Newest<number>(MOST_SESSIONS)
-
-  constructor(parts: Dependencies) {
-    this.parts = parts
-  }
+  const perByte = new Newest<number>(MOST_SESSIONS)
 
   /** Answers a call. Its client has the whole answer, or a cut, when this succeeds. Interruption means that the client has left. */
-  readonly answer = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
+  const answer = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
     // Suspended: what holds the call keeps this effect, and would keep the look-up with it.
     Effect.suspend(() =>
-      Effect.flatMap(this.found(call), (known) => {
-        if (known === undefined) return this.begin(call, client)
+      Effect.flatMap(found(call), (known) => {
+        if (known === undefined) return begin(call, client)
         if (known._tag === "Left") {
-          return this.attached(known.wait, call, client, this.parts.turns.resume(known.wait.conversationId))
+          return attached(known.wait, call, client, turns.resume(known.wait.conversationId))
         }
-        const kept = this.refusals.get(known.key)
+        const kept = refusals.get(known.key)
         // What was kept here gave up without content.
-        return Effect.flatMap(
-          kept?.turnId === known.turnId ? Effect.undefined : this.lastAttempt(known.turnId),
-          (last) => {
-            if (last?.hasContent === true) return this.begin(call, client)
-            client.refused(kept?.refusal)
-            return Effect.sync(() => client.giveUp(known.failure, kept?.why))
-          }
-        )
+        return Effect.flatMap(kept?.turnId === known.turnId ? Effect.undefined : lastAttempt(known.turnId), (last) => {
+          if (last?.hasContent === true) return begin(call, client)
+          client.refused(kept?.refusal)
+          return Effect.sync(() => client.giveUp(known.failure, kept?.why))
+        })
       })
     )
 
   /** What is known of a call that was asked before. A database that does not answer makes it a new call. */
-  private readonly found = (call: GatedCall.GatedCall): Effect.Effect<HeldWaits.Known | undefined> =>
+  const found = (call: GatedCall.GatedCall): Effect.Effect<HeldWaits.Known | undefined> =>
     Effect.catch(
-      this.parts.waits.find(() => ({ key: GatedCall.keyOf(call), isRenewable: GatedCall.isRenewable(call) })),
+      waits.find(() => ({ key: GatedCall.keyOf(call), isRenewable: GatedCall.isRenewable(call) })),
       ({ message }) =>
         Effect.as(Effect.logWarning(`A call through the gateway cannot be looked up: ${message}`), undefined)
     )
 
   /** Runs a call as a turn that is not on disk (Holding.H1). */
-  private readonly begin = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
+  const begin = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
     Effect.flatMap(Clock.currentTimeMillis, (since) => {
-      const { calls, defaults, ended, turns } = this.parts
       const turnId = HeldCallIds.turn(since, randomBytes(4).toString("hex"))
       const conversationId = HeldCallIds.draft(turnId)
       const title = GatedCall.title(call)
-      const account = this.accountOf(call)
+      const account = accountOf(call)
       const conversation: Conversation = {
         conversationId,
         model: Target.format(GatedCall.targetOf(call)),
@@ -125,9 +119,9 @@ export class Holding {
         },
         end: undefined
       }
-      calls.set(conversationId, this.held(call, client, undefined))
+      calls.set(conversationId, held(call, client, undefined))
       const left = turns.begin(conversation, turn, ({ end, target }) => {
-        this.weigh(call, end.usage)
+        weigh(call, end.usage)
         ended(target, end)
       })
       return Effect.matchEffect(
@@ -137,7 +131,7 @@ export class Holding {
         ),
         {
           onSuccess: (left) => {
-            if (left._tag === "Failed") return this.hold(call, client, conversation, left)
+            if (left._tag === "Failed") return hold(call, client, conversation, left)
             if (!client.hasContent) client.giveUp(failureOf(left.end))
             return Effect.void
           },
@@ -147,13 +141,8 @@ export class Holding {
     })
 
   /** Makes attempts with the client's request; `waiting`: of a call that has become a turn. */
-  private readonly relay = (
-    call: GatedCall.GatedCall,
-    client: ClientAnswer,
-    waiting?: Waiting
-  ): Provider.Provider["Service"] =>
+  const relay = (call: GatedCall.GatedCall, client: ClientAnswer, waiting?: Waiting): Provider.Provider["Service"] =>
     ProviderCall.provider((request, world, given) => {
-      const { endpoints, redact, send } = this.parts
       const { asked, dialect } = call
       const { attempt, credential, target } = request
       client.refused(undefined)
@@ -176,32 +165,31 @@ export class Holding {
         if (client.pass(refusal)) waiting.leave(world)
         else client.cut()
       }
-      const answered = (headers: Readonly<Record<string, string>>) => {
+      const took = (headers: Readonly<Record<string, string>>) => {
         const { "anthropic-organization-id": organisation } = headers
         const account = ProviderName.hasClientKey(target.provider)
-          ? () => (organisation === undefined ? this.accounts.nameOf(call) : this.accounts.nameIn(call, organisation))
+          ? () => (organisation === undefined ? accounts.nameOf(call) : accounts.nameIn(call, organisation))
           : undefined
         // Later calls of the login are of that organisation, also where no gauge reads the name.
         if (organisation !== undefined) account?.()
-        this.parts.answered(target.provider, () => GatedCall.credentialName(endpoints, request, account?.()), headers)
+        answered(target.provider, () => GatedCall.credentialName(endpoints, request, account?.()), headers)
       }
       const waitedMs = waiting && Math.max(0, world.now() - waiting.since)
       const own = () => ownHeaders(call, { attempt, target, waitedMs })
       return Relay.begin(
-        { send, request: sent, dialect, call: asked, conceal, client, own, answered, refused },
+        { send, request: sent, dialect, call: asked, conceal, client, own, answered: took, refused },
         world,
         listener
       )
     })
 
   /** Puts the turn of a call on disk. */
-  private readonly hold = (
+  const hold = (
     call: GatedCall.GatedCall,
     client: ClientAnswer,
     conversation: Conversation,
     draft: Parameters<HeldTurns["Service"]["accept"]>[1]
   ): Effect.Effect<void> => {
-    const { turns, waits } = this.parts
     const { turnId } = draft.turn
     const key = GatedCall.keyOf(call)
     const conversationId = turns.choose(() => HeldCallIds.make(key, turnId, randomBytes(2).toString("hex")))
@@ -213,38 +201,33 @@ export class Holding {
     })
     const begin = Effect.andThen(waits.taken(wait), Effect.uninterruptible(accept))
     return Effect.ensuring(
-      this.attached(wait, call, client, begin, place),
+      attached(wait, call, client, begin, place),
       Effect.sync(() => place.isOnDisk === true || draft.drop())
     )
   }
 
   /** The call as its turn runs it. */
-  private readonly held = (
-    call: GatedCall.GatedCall,
-    client: ClientAnswer,
-    waiting: Waiting | undefined
-  ): HeldCalls.HeldCall => ({
-    fits: (target) => GatedCall.fits(call, this.parts.endpoints, target),
+  const held = (call: GatedCall.GatedCall, client: ClientAnswer, waiting: Waiting | undefined): HeldCalls.HeldCall => ({
+    fits: (target) => GatedCall.fits(call, endpoints, target),
     route: `${call.provider} ${call.asked.format}`,
-    account: this.accountOf(call),
+    account: accountOf(call),
     asksAgain: Heartbeats.asksAgain(Headers.valuesOf(call.headers, "user-agent")[0]),
-    inputTokens: Math.ceil(call.body.length * (this.perByte.get(GatedCall.sessionOf(call) ?? "") ?? TOKENS_A_BYTE)),
-    ...this.relay(call, client, waiting)
+    inputTokens: Math.ceil(call.body.length * (perByte.get(GatedCall.sessionOf(call) ?? "") ?? TOKENS_A_BYTE)),
+    ...relay(call, client, waiting)
   })
 
-  private readonly accountOf = (call: GatedCall.GatedCall): (() => string) | undefined =>
-    call.key._tag === "Client" ? () => this.accounts.nameOf(call) : undefined
+  const accountOf = (call: GatedCall.GatedCall): (() => string) | undefined =>
+    call.key._tag === "Client" ? () => accounts.nameOf(call) : undefined
 
   /** Waits for the end of a turn with its client attached. A turn that is not on disk after all is begun anew. */
-  private readonly attached = (
+  const attached = (
     wait: HeldWaits.Wait,
     call: GatedCall.GatedCall,
     client: ClientAnswer,
     /** Returns whether the turn is on disk. */
-    begin: Effect.Effect<boolean, { readonly message: string }>,
+    begun: Effect.Effect<boolean, { readonly message: string }>,
     place: Place = { isOnDisk: true }
   ): Effect.Effect<void> => {
-    const { calls, turns, waits } = this.parts
     const { conversationId, turnId } = wait
     const since = HeldCallIds.read(conversationId)?.since ?? 0
     let isLeft = false
@@ -252,33 +235,33 @@ export class Holding {
       isLeft = true
       run(turns.release(conversationId), () => {})
     }
-    calls.set(conversationId, this.held(call, client, { since, leave }))
+    calls.set(conversationId, held(call, client, { since, leave }))
     client.named(turnId)
-    const ended = Effect.flatMap(begin, (isThere) =>
+    const untilEnd = Effect.flatMap(begun, (isThere) =>
       isThere ? turns.conversations.result(turnId, conversationId) : Effect.undefined
     )
     const wasLeft = place.isOnDisk === true
     const anew = () => {
       place.isOnDisk = false
-      return Effect.andThen(waits.ended(wait, undefined), this.begin(call, client))
+      return Effect.andThen(waits.ended(wait, undefined), begin(call, client))
     }
     const left = () => {
-      if (place.isOnDisk === true) return this.detached(wait, client)
+      if (place.isOnDisk === true) return detached(wait, client)
       calls.delete(conversationId)
       return place.isOnDisk === false ? waits.ended(wait, undefined) : waits.left(wait)
     }
-    return Effect.matchEffect(ended, {
+    return Effect.matchEffect(untilEnd, {
       onSuccess: (result) => {
         calls.delete(conversationId)
         if (result === undefined) return anew()
-        this.weigh(call, result.end.usage)
+        weigh(call, result.end.usage)
         if (client.hasContent) return waits.ended(wait, undefined)
         const { end } = result
-        if (end.error === undefined) return this.gaveUp(wait, client, end, GaveUp.BY_PERSON)
-        return Effect.flatMap(this.lastAttempt(end.turnId), (last) => {
+        if (end.error === undefined) return gaveUp(wait, client, end, GaveUp.BY_PERSON)
+        return Effect.flatMap(lastAttempt(end.turnId), (last) => {
           // Its process died in the middle of its answer.
           const isCut = wasLeft && last?.hasContent === true && last.outcome === undefined
-          return isCut ? anew() : this.gaveUp(wait, client, end, GaveUp.textOf(end, last))
+          return isCut ? anew() : gaveUp(wait, client, end, GaveUp.textOf(end, last))
         })
       },
       onFailure: (error) => {
@@ -289,18 +272,17 @@ export class Holding {
   }
 
   /** A record that cannot be read is none. */
-  private readonly lastAttempt = (turnId: Ids.TurnId) =>
-    Effect.orElseSucceed(this.parts.turns.lastAttempt(turnId), () => undefined)
+  const lastAttempt = (turnId: Ids.TurnId) => Effect.orElseSucceed(turns.lastAttempt(turnId), () => undefined)
 
   /** Remembers what a body of its session weighs in tokens: its cache, tools and images make it another figure than its bytes. */
-  private weigh(call: GatedCall.GatedCall, { inputTokens }: Message.Usage): void {
+  const weigh = (call: GatedCall.GatedCall, { inputTokens }: Message.Usage): void => {
     const session = GatedCall.sessionOf(call)
     if (session !== undefined && inputTokens !== undefined && inputTokens > 0)
-      this.perByte.set(session, inputTokens / call.body.length)
+      perByte.set(session, inputTokens / call.body.length)
   }
 
   /** A call gave up: its client gets the failure, and its refusal is kept. `why`: which limit ended its wait. */
-  private readonly gaveUp = (
+  const gaveUp = (
     wait: HeldWaits.Wait,
     client: ClientAnswer,
     end: TurnEvent.TurnEnd,
@@ -309,11 +291,11 @@ export class Holding {
     const failure = failureOf(end)
     const { key, turnId } = wait
     return Effect.andThen(
-      this.parts.waits.ended(wait, failure),
+      waits.ended(wait, failure),
       Effect.sync(() => {
         const refusal = client.lastRefusal
-        if (refusal === undefined) this.refusals.delete(key)
-        else this.refusals.set(key, { turnId, refusal, why })
+        if (refusal === undefined) refusals.delete(key)
+        else refusals.set(key, { turnId, refusal, why })
         if (end.error === undefined) client.fail(failure)
         else client.giveUp(failure, why)
       })
@@ -321,13 +303,14 @@ export class Holding {
   }
 
   /** The client has left (Holding.H2). After content there is nothing that another one could join. */
-  private readonly detached = (wait: HeldWaits.Wait, client: ClientAnswer): Effect.Effect<void> => {
-    const { calls, turns, waits } = this.parts
+  const detached = (wait: HeldWaits.Wait, client: ClientAnswer): Effect.Effect<void> => {
     calls.delete(wait.conversationId)
     return client.hasContent
       ? Effect.andThen(Effect.ignore(turns.conversations.abort(wait.conversationId)), waits.ended(wait, undefined))
       : Effect.andThen(turns.release(wait.conversationId), waits.left(wait))
   }
+
+  return { answer }
 }
 
 // --- internal

@@ -31,8 +31,8 @@ export const make = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
   const fork = Effect.runForkWith(context)
-  const credentials = new MetricLabels.LabelValues([], redact)
-  const windows = new MetricLabels.LabelValues([], redact)
+  const credentials = MetricLabels.labelValues([], redact)
+  const windows = MetricLabels.labelValues([], redact)
   const receivers = NoticeMessages.receiversOf(notifications)
   const notify = (taken: Taken, now: number): Effect.Effect<void> => {
     const messages = NoticeMessages.of(receivers, "notices", bodyOf(taken), now)
@@ -43,7 +43,7 @@ export const make = Effect.fnUntraced(function* (
     )
   }
   const show = ({ credential, name, provider }: Health.WindowReport, share: number): void => {
-    const attributes = { provider, credential: credentials.of(credential), window: windows.of(name) }
+    const attributes = { provider, credential: credentials(credential), window: windows(name) }
     Metric.withAttributes(used, attributes).updateUnsafe(share, context)
   }
   const sweep = Effect.sync(() => {

@@ -10,11 +10,11 @@
  * coding.
  */
 import type { Provider } from "@holdfast/kernel"
-import { ProviderCall } from "@holdfast/kernel/host"
+import type { ProviderCall } from "@holdfast/kernel/host"
 import { ContentGate, Dialect, Progress } from "@holdfast/providers/dialects"
 import { ContentCoding } from "@holdfast/providers/raw"
 import type * as RawCall from "@holdfast/providers/raw"
-import { Failure, Ids } from "@holdfast/wire"
+import { Failure } from "@holdfast/wire"
 import { Exit } from "effect"
 import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
 import * as Headers from "./Headers.ts"
@@ -42,21 +42,6 @@ export const begin = (
   { now }: Pick<ProviderCall.World, "now">,
   listener: ProviderCall.Listener
 ): ProviderCall.Running => new Attempt(options, now, listener)
-
-/** The same as a stream. */
-export const stream = (options: Options): ReturnType<Provider.Provider["Service"]["stream"]> =>
-  ProviderCall.toStream((_request, world, listener) => begin(options, world, listener), UNREAD)
-
-/** A request that has nothing of a turn: what goes up is the client's. */
-export const UNREAD: Provider.ProviderRequest = {
-  conversationId: Ids.ConversationId.make("none"),
-  turnId: Ids.TurnId.make("none"),
-  target: { provider: "none", model: "none" },
-  step: 0,
-  attempt: 0,
-  messages: [],
-  tools: []
-}
 
 // --- internal
 

@@ -12,37 +12,30 @@ import * as Headers from "./Headers.ts"
 import * as Credentials from "../config/redaction/Credentials.ts"
 
 /** A provider with a base URL. */
-export interface Upstream {
-  readonly baseUrl: string
-  readonly config: Exclude<ProviderConfig, { readonly type: "simulated" }>
-}
+export type Upstream = Exclude<ProviderConfig, { readonly type: "simulated" }> & { readonly baseUrl: string }
 
 /** By name. */
 export type Upstreams = ReadonlyMap<string, Upstream>
 
 /** The endpoints of a configuration. */
 export const of = ({ providers }: Pick<Values, "providers">): Upstreams =>
-  new Map(
-    Array.from(providers).flatMap(([name, config]): ReadonlyArray<readonly [string, Upstream]> =>
-      config.type === "simulated" || config.baseUrl === undefined ? [] : [[name, { baseUrl: config.baseUrl, config }]]
-    )
-  )
+  new Map(Array.from(providers).flatMap(([name, config]) => (isUpstream(config) ? [[name, config] as const] : [])))
 
 /**
  * The headers with the provider's own key and headers, in the place of the client's credential `at`; `undefined` if the provider's key is missing.
  * `name` is that of a credential; absent: the first.
  */
 export const keyed = (
-  { config }: Upstream,
+  upstream: Upstream,
   at: KeyHeader | undefined,
   headers: RawHeaders,
   name: string | undefined
 ): RawHeaders | undefined => {
-  const credential = config.credentials.find((each) => each.name === name) ?? config.credentials[0]
-  if (credential === undefined && config.apiKeyEnv.length > 0) return undefined
-  const given = Object.entries(config.headers)
+  const credential = upstream.credentials.find((each) => each.name === name) ?? upstream.credentials[0]
+  if (credential === undefined && upstream.apiKeyEnv.length > 0) return undefined
+  const given = Object.entries(upstream.headers)
   // Anthropic takes its keys in a header of its own; in `authorization` it expects OAuth.
-  const header = config.type === "anthropic" ? "x-api-key" : (at ?? "authorization")
+  const header = upstream.type === "anthropic" ? "x-api-key" : (at ?? "authorization")
   const key = credential && Redacted.value(credential.value).trim()
   const withKey = [
     ...Headers.without(headers, KEY_HEADERS),
@@ -102,6 +95,9 @@ export const deciding = ({ isLoopback, token }: Policy): ((headers: RawHeaders) 
 export const KEY_HEADERS: ReadonlyArray<KeyHeader> = ["authorization", "x-api-key", "x-goog-api-key", "api-key"]
 
 // --- internal
+
+const isUpstream = (config: ProviderConfig): config is Upstream =>
+  config.type !== "simulated" && config.baseUrl !== undefined
 
 /** Whether a client has a credential of its own, of any provider. A cookie alone is none: clients keep what they were given before. */
 const hasOwn = (headers: RawHeaders): boolean =>

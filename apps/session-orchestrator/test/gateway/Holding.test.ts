@@ -9,12 +9,12 @@ import { TestClock } from "effect/testing"
 import * as Configurations from "../config/Configurations.ts"
 import type * as HeldCalls from "../../src/engine/conversation/HeldCalls.ts"
 import type { Conversations, TurnResult } from "../../src/engine/conversation/Conversations.ts"
-import * as Relay from "../../src/gateway/Relay.ts"
 import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 import * as Upstreams from "../../src/gateway/Upstreams.ts"
 import * as GatedCall from "../../src/gateway/GatedCall.ts"
-import { Holding } from "../../src/gateway/Holding.ts"
-import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
+import * as Holding from "../../src/gateway/Holding.ts"
+import * as LocalWaits from "../../src/gateway/LocalWaits.ts"
+import * as Relayed from "./Relayed.ts"
 import * as HeldCallIds from "../../src/storage/HeldCallIds.ts"
 import { KEPT_MS } from "../../src/engine/orchestrator/HeldWaits.ts"
 import * as It from "../It.ts"
@@ -75,8 +75,8 @@ const rig = Effect.gen(function* () {
   const config = Configurations.config({
     file: { providers: { own: { type: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } }, model: "own/m" }
   })
-  const waits = new LocalWaits(() => Effect.sync(() => void done.push("abort")), yield* Effect.scope)
-  const holding = new Holding({
+  const waits = LocalWaits.make(() => Effect.sync(() => void done.push("abort")), yield* Effect.scope)
+  const holding = Holding.make({
     send,
     endpoints: Upstreams.of(config),
     calls,
@@ -87,7 +87,7 @@ const rig = Effect.gen(function* () {
       choose: (make) => make(),
       begin: ({ conversationId }, turn) =>
         Effect.as(
-          Stream.runDrain((calls.get(conversationId) ?? assert.fail()).stream({ ...Relay.UNREAD, target: TARGET })),
+          Stream.runDrain((calls.get(conversationId) ?? assert.fail()).stream({ ...Relayed.UNREAD, target: TARGET })),
           { _tag: "Failed" as const, turn, records: [], report: () => {}, drop: () => void done.push("drop") }
         ).pipe(Effect.orDie),
       accept: () => Effect.sync(() => void done.push("accept")),
@@ -139,7 +139,7 @@ describe("a held call whose login ends after a head of ours", () => {
     yield* until("accept")
     endpoint.status = 401
     const [provider = assert.fail()] = calls.values()
-    const attempt = { ...Relay.UNREAD, attempt: 1, target: TARGET }
+    const attempt = { ...Relayed.UNREAD, attempt: 1, target: TARGET }
     const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
     yield* Effect.promise(async () => {
       while (ends.length === 0) await new Promise(setImmediate)

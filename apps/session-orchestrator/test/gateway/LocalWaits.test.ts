@@ -3,7 +3,7 @@ import { describe, expect } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
+import * as LocalWaits from "../../src/gateway/LocalWaits.ts"
 import * as HeldCallIds from "../../src/storage/HeldCallIds.ts"
 import { KEPT_MS, type Wait } from "../../src/engine/orchestrator/HeldWaits.ts"
 import * as It from "../It.ts"
@@ -36,7 +36,7 @@ const rig = Effect.gen(function* () {
       )
   }
   const aborted: Array<string> = []
-  const waits = new LocalWaits((id) => Effect.sync(() => void aborted.push(id)), yield* Effect.scope)
+  const waits = LocalWaits.make((id) => Effect.sync(() => void aborted.push(id)), yield* Effect.scope)
   const left = (n: number) => Effect.provideService(waits.left(waitOf(n)), Clock.Clock, counting)
   return { aborted, left, sleepers, waits }
 })

@@ -6,11 +6,11 @@ import { Effect, Stream } from "effect"
 import { randomBytes } from "node:crypto"
 import * as Http from "node:http"
 import * as Zlib from "node:zlib"
-import * as Relay from "../../src/gateway/Relay.ts"
 import * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 import * as Service from "../service/Service.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
+import * as Relayed from "./Relayed.ts"
 import * as It from "../It.ts"
 
 const ASK = { model: "m", stream: true, messages: [{ role: "user", content: "hello" }] }
@@ -171,7 +171,7 @@ describe("a compressed answer", () => {
         headers: [],
         body: Buffer.from("{}")
       }
-      const attempt = Relay.stream({
+      const attempt = Relayed.stream({
         send: sent,
         request,
         dialect: Dialects.byFormat.chat,
@@ -193,7 +193,7 @@ describe("a compressed answer", () => {
 It.live("Http: a request that cannot be sent, such as one whose key has a line end, fails", function* () {
   const send = yield* RawCall.sendVia(undefined)
   const events = yield* Stream.runCollect(
-    Relay.stream({
+    Relayed.stream({
       send,
       request: {
         url: "http://127.0.0.1:9/v1/chat/completions",
