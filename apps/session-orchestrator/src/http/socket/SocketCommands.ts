@@ -13,14 +13,6 @@ import { MOST_SUBSCRIPTIONS, type Subscriptions } from "./Subscriptions.ts"
 type Command = SocketMessages.SocketCommand
 type CommandOf<Type extends Command["type"]> = Extract<Command, { readonly type: Type }>
 
-/** How one command is carried out. */
-interface Execution {
-  /** Commands of one key are carried out in their order. */
-  readonly key: string
-  /** Carries it out and sends its response. */
-  readonly effect: Effect.Effect<void>
-}
-
 /** What the commands of a socket need. */
 export interface Options {
   readonly subscriptions: Subscriptions
@@ -35,11 +27,8 @@ export type SocketServices = Effect.Success<typeof services>
 /** The services of the context. */
 export const services = Effect.all({ conversations: Conversations, states: StoredTurns, gates: CommandContext.gates })
 
-/** Makes the function from a command to its execution. */
-export const make = (
-  { conversations, gates, states }: SocketServices,
-  { origin, send, subscriptions }: Options
-): ((command: Command) => Execution) => {
+/** Makes the function from a command to the effect that carries it out and sends its response; commands of one key are carried out in their order. */
+export const make = ({ conversations, gates, states }: SocketServices, { origin, send, subscriptions }: Options) => {
   const { checkFiles, unlessDown, unlessGoingDown } = gates
 
   /** The checks that every transport makes before a new turn. */
@@ -73,7 +62,7 @@ export const make = (
     if (response.success) yield* subscriptions.begin(subject, { after, bare: deltas === "bare" ? id : undefined })
   })
 
-  return (command: Command): Execution => {
+  return (command: Command): { readonly key: string; readonly effect: Effect.Effect<void> } => {
     const answer = <Data extends NonNullable<SocketMessages.SocketResponse["data"]>>(
       data: Parameters<typeof respond<Data>>[1]
     ) => Effect.flatMap(respond(command, data), send)

@@ -9,17 +9,17 @@
  * - A stream that is resumed is that of the chat's turn from its beginning, also where it has ended: the page may have been away at its
  *   end. The AI SDK puts it in the place of what it had of the message, which has the same id.
  */
-import { type Ids, Sse } from "@holdfast/wire"
+import { Ids, Prompt, Quote, Sse } from "@holdfast/wire"
 import { Api, Problem, UiMessagesGroup } from "@holdfast/wire/api"
-import { Array as Arr, Effect, Result, Stream } from "effect"
+import { Array as Arr, Effect, Result, Schema, SchemaIssue, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { createHash } from "node:crypto"
 import { Conversations, type Frame, TurnConflict } from "../../engine/conversation/Conversations.ts"
 import { orProblem } from "../../engine/conversation/DomainProblems.ts"
 import { StoredTurns } from "../../insight/inspection/StoredTurns.ts"
 import * as LiveResponse from "../body/LiveResponse.ts"
 import * as CommandContext from "../CommandContext.ts"
-import * as UiMessages from "./UiMessages.ts"
 import * as UiMessageParts from "@holdfast/ai-sdk/parts"
 import { Push } from "@holdfast/kernel/host"
 
@@ -45,10 +45,10 @@ export const layer = HttpApiBuilder.group(
       )
     }
 
-    const prompted = (id: Ids.ConversationId, asked: UiMessages.Asked) =>
+    const prompted = (id: Ids.ConversationId, asked: Asked) =>
       Effect.catchTag(conversations.prompt(id, asked), "TurnConflict", () => Effect.fail(new TurnConflict(CHANGED)))
 
-    const regenerated = Effect.fnUntraced(function* (id: Ids.ConversationId, asked: UiMessages.Asked) {
+    const regenerated = Effect.fnUntraced(function* (id: Ids.ConversationId, asked: Asked) {
       const { turnId } = yield* conversations.state(id)
       if (turnId !== undefined) return turnId
       const messages = yield* conversations.messages(id)
@@ -70,12 +70,12 @@ export const layer = HttpApiBuilder.group(
 
     return handlers.handleAll({
       send: Effect.fnUntraced(function* ({ payload, request }) {
-        const asked = UiMessages.asked(payload)
-        if (Result.isFailure(asked)) return yield* new Problem.InvalidRequest({ detail: asked.failure })
-        yield* checkFiles(asked.success.prompt)
+        const read = asked(payload)
+        if (Result.isFailure(read)) return yield* new Problem.InvalidRequest({ detail: read.failure })
+        yield* checkFiles(read.success.prompt)
         const accept = payload.trigger === "regenerate-message" ? regenerated : prompted
         const turnId = yield* Effect.andThen(unlessGoingDown, opened(payload)).pipe(
-          Effect.andThen(accept(payload.id, asked.success)),
+          Effect.andThen(accept(payload.id, read.success)),
           orProblem
         )
         return yield* stream(request, turnId, payload.id)
@@ -96,6 +96,36 @@ export const layer = HttpApiBuilder.group(
     })
   })
 )
+
+/** What the user's last message asks for. */
+interface Asked {
+  readonly turnId: Ids.TurnId
+  readonly prompt: Prompt.Prompt
+}
+
+/**
+ * Reads the last message, which must be the user's: its prompt, and the id of its turn. That follows from the ids of chat and message, so the same
+ * message sent again is the same turn. Fails with what was wrong.
+ */
+export const asked = ({ id, messages }: UiMessagesGroup.SendUiMessages): Result.Result<Asked, string> => {
+  const last = messages.at(-1)
+  if (last === undefined) return Result.fail('"messages" is empty. Expected the message of the user as its last one.')
+  if (last.role !== "user") {
+    return Result.fail(
+      `The last of "messages" has the role ${Quote.of(last.role)}. Expected "user": tools run in the service, and a page answers none.`
+    )
+  }
+  const parts: Array<unknown> = []
+  for (const part of last.parts) {
+    const read = partOf(part)
+    if (Result.isFailure(read)) return Result.fail(read.failure)
+    if (read.success !== undefined) parts.push(read.success)
+  }
+  const decoded = decode(parts)
+  return Result.isSuccess(decoded)
+    ? Result.succeed({ turnId: turnIdOf(id, last.id), prompt: Prompt.plain(decoded.success) })
+    : Result.fail(`The last of "messages" is no prompt: ${formatted(decoded.failure.issue)}`)
+}
 
 // --- internal
 
@@ -137,3 +167,43 @@ const ofTurn = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<string, E> =>
 
 /** The last frame, by which the AI SDK knows the end. */
 const DONE = Sse.frame("[DONE]")
+
+const turnIdOf = (chatId: string, messageId: string): Ids.TurnId =>
+  Ids.TurnId.make(
+    `chat-${createHash("sha256")
+      .update(JSON.stringify([chatId, messageId]))
+      .digest("hex")
+      .slice(0, 40)}`
+  )
+
+const decode = Schema.decodeUnknownResult(Prompt.Prompt, { onExcessProperty: "error" })
+
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const formatted = (issue: SchemaIssue.Issue): string => {
+  const { message, path = [] } = formatIssues(issue).issues[0] ?? { message: "it is not valid" }
+  const where = path.map((segment) => String(typeof segment === "object" ? segment.key : segment)).join(".")
+  return where === "" ? `${message}.` : `part ${where}: ${message}.`
+}
+
+/** A part as a prompt has it; `undefined` for parts that are no input, such as data of the page. */
+const partOf = (part: UiMessagesGroup.UiMessage["parts"][number]): Result.Result<object | undefined, string> => {
+  const { filename, mediaType, text, type, url } = part
+  if (type === "text") return Result.succeed(text === "" ? undefined : { type, text })
+  if (type !== "file") return Result.succeed(undefined)
+  const described = { type, mediaType: typed(mediaType), ...(filename === undefined ? undefined : { name: filename }) }
+  if (typeof url !== "string" || !url.startsWith("data:")) return Result.succeed({ ...described, url })
+  const comma = url.indexOf(",")
+  if (comma < 0) return Result.fail("A file has an address of the scheme data: without data.")
+  const data = url.slice(comma + 1)
+  if (/;base64$/i.test(url.slice(0, comma))) return Result.succeed({ ...described, data })
+  try {
+    return Result.succeed({ ...described, data: Buffer.from(decodeURIComponent(data)).toString("base64") })
+  } catch {
+    return Result.fail("A file has an address of the scheme data: that cannot be decoded.")
+  }
+}
+
+/** Browsers add parameters, such as a charset. */
+const typed = (mediaType: unknown): unknown =>
+  typeof mediaType === "string" ? (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase() : mediaType

@@ -2,12 +2,12 @@ import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import type { UiMessagesGroup } from "@holdfast/wire/api"
 import { Result } from "effect"
-import * as UiMessages from "../../../src/http/ui/UiMessages.ts"
+import * as UiHandlers from "../../../src/http/ui/UiHandlers.ts"
 
 type Part = UiMessagesGroup.UiMessage["parts"][number]
 
 const asked = (parts: ReadonlyArray<Part>, { chat = "chat", id = "m1", role = "user" } = {}) =>
-  UiMessages.asked({
+  UiHandlers.asked({
     id: Ids.ConversationId.make(chat),
     messages: [
       { id: "m0", role: "user", parts: [] },
@@ -61,7 +61,7 @@ describe("a message is refused", () => {
     expect(refusalOf([{ type: "file", mediaType: "image/png", url: "data:image/png,%" }])).toContain(
       "cannot be decoded"
     )
-    const nothing = UiMessages.asked({ id: Ids.ConversationId.make("chat"), messages: [] })
+    const nothing = UiHandlers.asked({ id: Ids.ConversationId.make("chat"), messages: [] })
     expect(Result.getOrThrow(Result.flip(nothing))).toContain('"messages" is empty')
   })
 })
