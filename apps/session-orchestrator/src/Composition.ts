@@ -83,11 +83,10 @@ const http = Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(c
 
 /** The packages of "ai-sdk" providers, whose requests go through the proxies too. Nothing is loaded where there are none. */
 const aiSdkPackages = Effect.fnUntraced(function* (config: Values, conceal: Secrets.Secrets["Service"]["redact"]) {
-  if (!Array.from(config.providers.values()).some(({ type }) => type === "ai-sdk")) return NO_PACKAGES
+  if (!Array.from(config.providers.values()).some(({ type }) => type === "ai-sdk"))
+    return new Map<string, AiSdkPackage.AiSdkPackage>()
   return yield* AiSdkPackage.loadAll(config, { conceal, fetch: yield* Undici.fetchVia(proxiesOf(config)) })
 })
-
-const NO_PACKAGES: ReadonlyMap<string, AiSdkPackage.AiSdkPackage> = new Map()
 
 /** The providers of the configuration, over the HTTP client of the context. They share one connection pool. */
 const providers = Layer.effect(
@@ -184,9 +183,6 @@ const owner = Layer.unwrap(
   })
 )
 
-/** The same over connections of this process. */
-const connected = resources.pipe(Layer.provide(http))
-
 /** Conversations with the metrics and the observers of their turns, over the HTTP client and the tools of the context. */
 export const observed = <A, E, R>(conversations: Layer.Layer<A, E, R>) =>
   Layer.provideMerge(ServiceMetrics.layerCommands, conversations).pipe(
@@ -250,7 +246,7 @@ export const inspection = Layer.mergeAll(PeriodReports.layer, StoredTurns.layer)
 )
 
 /** Reports of endpoints; with the gates of the turns. */
-const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, connected]))
+const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, Layer.provide(resources, http)]))
 
 /** Lists and states of turns, and commands for many of them. */
 export const manyTurns = Layer.provideMerge(BulkRun.layer, Layer.mergeAll(TurnLists.layer, StoredTurns.layer))

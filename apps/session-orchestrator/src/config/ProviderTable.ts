@@ -12,7 +12,7 @@ import { Redacted, type Schema } from "effect"
 import type { AiSdkProvider, Credential, ProviderConfig, RequestOptions } from "./Config.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
-import { Expansion, type Findings } from "./reading/Expansion.ts"
+import { type Expansion, expansionOf, type Findings } from "./reading/Expansion.ts"
 import { question } from "./reading/Nearest.ts"
 import type * as Settings from "./reading/Settings.ts"
 import * as SettingTypes from "./reading/SettingTypes.ts"
@@ -39,7 +39,7 @@ export const make = (
       providers.set(name, { type, name })
       continue
     }
-    const expansion = new Expansion(findings)
+    const expansion = expansionOf(findings)
     const { secrets } = expansion
     const expandHeaders = () => expansion.record(entry.headers, [...path, "headers"], "headers")
     const named = typeof entry.apiKeyEnv === "string" ? [entry.apiKeyEnv] : entry.apiKeyEnv
@@ -175,15 +175,10 @@ const addressProblems = (
 const NOTHING_LEAVES = 'a "simulated" provider has none: nothing leaves this machine.'
 
 /** Keys that providers of one type alone have. */
-const FOREIGN = new Map<string, { readonly type: string; readonly message: string }>([
-  ...["maxTokens", "promptCaching"].map((key) => {
-    const message = 'an "anthropic" provider alone has it. Other providers take such fields in body.'
-    return [key, { type: "anthropic", message }] as const
-  }),
-  ...["package", "factory", "options"].map((key) => {
-    return [key, { type: "ai-sdk", message: 'an "ai-sdk" provider alone has it.' }] as const
-  })
-])
+const OWN_KEYS: ReadonlyArray<readonly [type: string, keys: ReadonlyArray<string>, advice: string]> = [
+  ["anthropic", ["maxTokens", "promptCaching"], " Other providers take such fields in body."],
+  ["ai-sdk", ["package", "factory", "options"], ""]
+]
 
 /** The problems of keys that belong to another type. */
 const misplaced = (
@@ -191,9 +186,11 @@ const misplaced = (
   { type, ...entry }: Settings.ProviderSettings
 ): ReadonlyArray<ConfigProblem.ConfigProblem> =>
   Object.keys(entry).flatMap((key) => {
-    const foreign = FOREIGN.get(key)
-    if (type !== "simulated" && (foreign === undefined || foreign.type === type)) return []
-    return [{ place: `${place}.${key}`, message: type === "simulated" ? NOTHING_LEAVES : (foreign?.message ?? "") }]
+    if (type === "simulated") return [{ place: `${place}.${key}`, message: NOTHING_LEAVES }]
+    return OWN_KEYS.filter(([owner, keys]) => owner !== type && keys.includes(key)).map(([owner, , advice]) => ({
+      place: `${place}.${key}`,
+      message: `an "${owner}" provider alone has it.${advice}`
+    }))
   })
 
 /** A provider of a package of the AI SDK. The package is found and loaded when the service starts. */

@@ -7,7 +7,7 @@
 import type { ToolServerConfig, ToolServerReach } from "@holdfast/mcp"
 import type { Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
-import { Expansion, type Findings } from "./reading/Expansion.ts"
+import { expansionOf, type Findings } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
 import { SECRET_NAME } from "./reading/SettingTypes.ts"
 
@@ -19,7 +19,7 @@ export const make = (
   Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServerConfig> => {
     const path = ["tools", name]
     const place = ConfigProblem.formatPath(path)
-    const expansion = new Expansion(findings)
+    const expansion = expansionOf(findings)
     const literals: Array<Redacted.Redacted> = []
     const { allow, args, command, cwd, env, headers, required, url, ...plain } = { ...Settings.DEFAULTS.tool, ...entry }
     findings.problems.push(...misplaced(place, entry))

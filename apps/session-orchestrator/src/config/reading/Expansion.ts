@@ -49,46 +49,43 @@ export const secretIn = (
 }
 
 /** Expands the values of one entry. */
-export class Expansion {
-  /** The values of variables. */
-  readonly secrets: Array<Redacted.Redacted> = []
-  private readonly findings: Findings
+export type Expansion = ReturnType<typeof expansionOf>
 
-  constructor(findings: Findings) {
-    this.findings = findings
-  }
-
-  /** Expands each text in the value at `path`, at any depth. */
-  json(given: Schema.Json, path: Path): Schema.Json {
-    if (typeof given === "string") return this.text(given, path)
-    if (typeof given !== "object" || given === null) return given
-    if (Array.isArray(given)) return given.map((value, at) => this.json(value, [...path, at]))
-    return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, this.json(value, [...path, key])]))
-  }
-
-  /** Expands each value of the record at `path`. An expanded header must still be a valid header's value. */
-  record(
-    given: Readonly<Record<string, Redacted.Redacted>> = {},
-    path: Path,
-    kind: "headers" | "variables"
-  ): Readonly<Record<string, Redacted.Redacted>> {
-    return Object.fromEntries(
-      Object.entries(given).map(([field, value]) => {
-        const at = [...path, field]
-        const text = this.text(Redacted.value(value), at)
-        if (kind === "headers" && !HEADER_VALUE.test(text))
-          this.findings.problems.push({ place: ConfigProblem.formatPath(at), message: NO_HEADER })
-        return [field, Redacted.make(text)]
-      })
-    )
-  }
-
-  private text(given: string, path: Path): string {
-    return given.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-      const value = valueIn(name, ConfigProblem.formatPath(path), this.findings)
-      if (value !== undefined) this.secrets.push(Redacted.make(value))
+/** Expands values, and collects what stood in variables. */
+export const expansionOf = (findings: Findings) => {
+  const secrets: Array<Redacted.Redacted> = []
+  const text = (given: string, path: Path): string =>
+    given.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
+      const value = valueIn(name, ConfigProblem.formatPath(path), findings)
+      if (value !== undefined) secrets.push(Redacted.make(value))
       return value ?? ""
     })
+  const json = (given: Schema.Json, path: Path): Schema.Json => {
+    if (typeof given === "string") return text(given, path)
+    if (typeof given !== "object" || given === null) return given
+    if (Array.isArray(given)) return given.map((value, at) => json(value, [...path, at]))
+    return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, json(value, [...path, key])]))
+  }
+  return {
+    /** The values of variables. */
+    secrets,
+    /** Expands each text in the value at `path`, at any depth. */
+    json,
+    /** Expands each value of the record at `path`. An expanded header must still be a valid header's value. */
+    record: (
+      given: Readonly<Record<string, Redacted.Redacted>> = {},
+      path: Path,
+      kind: "headers" | "variables"
+    ): Readonly<Record<string, Redacted.Redacted>> =>
+      Object.fromEntries(
+        Object.entries(given).map(([field, value]) => {
+          const at = [...path, field]
+          const expanded = text(Redacted.value(value), at)
+          if (kind === "headers" && !HEADER_VALUE.test(expanded))
+            findings.problems.push({ place: ConfigProblem.formatPath(at), message: NO_HEADER })
+          return [field, Redacted.make(expanded)]
+        })
+      )
   }
 }
 

@@ -10,27 +10,19 @@ import { type NoticeFormat as Format, PLACEHOLDER } from "../../config/reading/S
 import * as PeriodText from "../../insight/inspection/period/PeriodText.ts"
 import * as Prose from "../../base/text/Prose.ts"
 
-/** A notice as JSON: these fields, and others by its type. */
-export interface NoticeBody {
-  /** The same if the notice is delivered a second time. */
-  readonly id: string
-  readonly type: string
-  /** A sentence, or two. */
-  readonly text: string
-  readonly report?: PeriodReport.PeriodReport
-  readonly [field: string]: unknown
-}
-
-/** A notice as the outbox keeps it. */
-export const KeptBody = Schema.StructWithRest(
+/** A notice as JSON, as the outbox keeps it: these fields, and others by its type. */
+export const NoticeBody = Schema.StructWithRest(
   Schema.Struct({
+    /** The same if the notice is delivered a second time. */
     id: Schema.String,
     type: Schema.String,
+    /** A sentence, or two. */
     text: Schema.String,
     report: Schema.optionalKey(PeriodReport.PeriodReport)
   }),
   [Schema.Record(Schema.String, Schema.Unknown)]
 )
+export type NoticeBody = typeof NoticeBody.Type
 
 /** A notice as it is sent. */
 export interface Content {

@@ -93,19 +93,29 @@ interface ReportOptions {
  * Puts the report of a day into the outbox at a time of day, without end. A service that was down at the time makes it at its start, up to `LATE_MS`
  * later. A report's id is its moment, so it is sent once, whichever runner made it and however often the service restarts.
  */
-export const dailyReports = (options: ReportOptions): Effect.Effect<never> =>
-  Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    const missed = DailyTime.last(options.time, now)
-    if (now - missed <= LATE_MS) yield* makeReport(options, missed)
-    return yield* Effect.forever(
-      Effect.gen(function* () {
-        const at = DailyTime.next(options.time, yield* Clock.currentTimeMillis)
-        yield* options.sleepUntil(at)
-        yield* makeReport(options, at)
-      })
+export const dailyReports = Effect.fnUntraced(function* ({ add, receivers, report, sleepUntil, time }: ReportOptions) {
+  const make = Effect.fnUntraced(
+    function* (at: number) {
+      const found = yield* report(DailyTime.last(time, at - 1), at)
+      const body = { id: `report/${new Date(at).toISOString()}`, type: "report", text: found.line, report: found }
+      yield* add(NoticeMessages.of({ names: receivers }, "report", body, at))
+    },
+    Effect.retry(REPORT_RETRIES),
+    Effect.catchTag("StorageError", ({ message }) =>
+      Effect.logError(`The report of the day could not be made. ${message}`)
     )
-  })
+  )
+  const now = yield* Clock.currentTimeMillis
+  const missed = DailyTime.last(time, now)
+  if (now - missed <= LATE_MS) yield* make(missed)
+  return yield* Effect.forever(
+    Effect.gen(function* () {
+      const at = DailyTime.next(time, yield* Clock.currentTimeMillis)
+      yield* sleepUntil(at)
+      yield* make(at)
+    })
+  )
+})
 
 // --- internal
 
@@ -175,19 +185,7 @@ const receiversOf = Effect.fnUntraced(function* (
   return receivers
 })
 
-const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(NoticeFormat.KeptBody))
+const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(NoticeFormat.NoticeBody))
 
 /** The database may be away for a while: an hour. */
 const REPORT_RETRIES = { schedule: Schedule.spaced("1 minute"), times: 60 } as const
-
-const makeReport = ({ add, receivers, report, time }: ReportOptions, at: number): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    const found = yield* report(DailyTime.last(time, at - 1), at)
-    const body = { id: `report/${new Date(at).toISOString()}`, type: "report", text: found.line, report: found }
-    yield* add(NoticeMessages.of({ names: receivers }, "report", body, at))
-  }).pipe(
-    Effect.retry(REPORT_RETRIES),
-    Effect.catchTag("StorageError", ({ message }) =>
-      Effect.logError(`The report of the day could not be made. ${message}`)
-    )
-  )

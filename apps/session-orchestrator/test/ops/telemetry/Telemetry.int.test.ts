@@ -8,7 +8,7 @@ import { Duration, Effect, Fiber, Layer, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { LabelValues } from "../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import { labelValues } from "../../../src/ops/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../src/ops/telemetry/metrics/TurnMetrics.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
@@ -39,7 +39,7 @@ const metricsOf = (service: Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
 
 const counted = Effect.map(Effect.context<never>(), (context) => {
-  const labels = new LabelValues([], (name) => name)
+  const labels = labelValues([], (name) => name)
   return TurnMetrics.observer({ providers: labels, models: labels, tools: labels, targets: [] }, context)
 })
 

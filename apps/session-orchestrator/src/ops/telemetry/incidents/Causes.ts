@@ -6,9 +6,8 @@
  * A cause begins with the first turn that fails of it. It is over when the endpoint has answered a turn since then and no turn has failed
  * of it for `QUIET_MS`; the next failed turn begins it anew.
  */
-import { Failure } from "@holdfast/wire"
+import { Failure, TurnState } from "@holdfast/wire"
 import { Schema } from "effect"
-import * as Notice from "./Notice.ts"
 
 /** An endpoint that answers most turns and fails some, as with contexts that are too long, is reported once an hour at most. */
 export const QUIET_MS = 3_600_000
@@ -25,7 +24,7 @@ export const FailureCause = Schema.Struct({
   isTold: Schema.Boolean,
   /** The endpoint has answered a turn since the last failure. */
   isAnswered: Schema.Boolean,
-  said: Notice.NoticeFailure
+  said: TurnState.TurnError
 })
 export type FailureCause = typeof FailureCause.Type
 
@@ -34,7 +33,7 @@ export type Causes = ReadonlyArray<FailureCause>
 
 /** A turn that has failed at the endpoint. */
 export interface FailedTurn {
-  readonly said: Notice.NoticeFailure
+  readonly said: TurnState.TurnError
   /** Epoch milliseconds. */
   readonly at: number
 }

@@ -9,7 +9,7 @@
  *     without a notice of its beginning has no notice of its end.
  * Incidents.I3. If failed turns end an incident, the notice of its end reports them, and no other notice does.
  */
-import { defined, Target } from "@holdfast/wire"
+import { defined, Target, TurnState } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as Causes from "./Causes.ts"
 import type { EndpointQuestion, EndpointStanding } from "./EndpointLog.ts"
@@ -24,7 +24,7 @@ const Trouble = Schema.Struct({
   /** It is an incident: the notice of its beginning was made. */
   isTold: Schema.Boolean,
   /** The last failure. */
-  said: Notice.NoticeFailure
+  said: TurnState.TurnError
 })
 type Trouble = typeof Trouble.Type
 
@@ -49,7 +49,7 @@ export interface News {
   /** The first wait since the answer. */
   readonly since?: number
   /** The last failure that a turn waits after. */
-  readonly said?: Notice.NoticeFailure
+  readonly said?: TurnState.TurnError
 }
 
 /** News in the order of time. */

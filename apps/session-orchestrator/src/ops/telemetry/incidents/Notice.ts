@@ -3,21 +3,11 @@
  *
  * Pure. A notice goes into the outbox with its transition (`Notifications`).
  */
-import { Count, defined, Failure, Target } from "@holdfast/wire"
-import { Schema } from "effect"
+import { Count, defined, Target, type TurnState } from "@holdfast/wire"
 import type { NoticeBody } from "../../delivery/NoticeFormat.ts"
 import * as DurationText from "../../../base/text/DurationText.ts"
 import * as LocalTime from "../../../base/text/LocalTime.ts"
 import * as Prose from "../../../base/text/Prose.ts"
-
-/** The last failure of an endpoint, without secrets. */
-export const NoticeFailure = Schema.Struct({
-  reason: Failure.Reason,
-  message: Schema.String,
-  /** The HTTP status, or the provider's code. */
-  code: Schema.optionalKey(Schema.String)
-})
-export type NoticeFailure = typeof NoticeFailure.Type
 
 /** The outcomes of turns that waited: how many failed, were aborted, or were answered by another endpoint. */
 export type Outcomes = Readonly<Record<"failed" | "aborted" | "elsewhere", number>>
@@ -33,7 +23,8 @@ export interface Notice {
   readonly target: Target.Target
   readonly since: number
   readonly at: number
-  readonly said: NoticeFailure
+  /** The last failure of the endpoint. */
+  readonly said: TurnState.TurnError
   /** Turns that wait for the endpoint, on all runners. */
   readonly waiting: number
   /** When the first of them asks the endpoint again, of an incident that began; absent if no runner knows. */

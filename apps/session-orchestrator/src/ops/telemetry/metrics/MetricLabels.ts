@@ -22,24 +22,15 @@ export const MOST = 50
 /** Characters of a value at most. */
 export const LONGEST = 100
 
-/** The values of one label. */
-export class LabelValues {
-  private readonly known: Set<string>
-  private left: number
-  private readonly redact: (text: string) => string
-
-  constructor(configured: Iterable<string>, redact: (text: string) => string, most: number = MOST) {
-    this.known = new Set(configured)
-    this.redact = redact
-    this.left = most
-  }
-
-  /** The name, or `other`. */
-  of(name: string): string {
-    if (this.known.has(name)) return name
-    if (this.left <= 0 || name.length > LONGEST || this.redact(name) !== name) return OTHER
-    this.left--
-    this.known.add(name)
+/** The values of one label: a function that returns a name, or `other`. */
+export const labelValues = (configured: Iterable<string>, redact: (text: string) => string, most: number = MOST) => {
+  const known = new Set(configured)
+  let left = most
+  return (name: string): string => {
+    if (known.has(name)) return name
+    if (left <= 0 || name.length > LONGEST || redact(name) !== name) return OTHER
+    left--
+    known.add(name)
     return name
   }
 }
@@ -54,7 +45,7 @@ export const ofTargets = (
   open: ReturnType<typeof Series.opening>
 ) => {
   const labelsOf = (target: Target.Target) => {
-    const labels = { provider: providers.of(target.provider), model: models.of(target.model) }
+    const labels = { provider: providers(target.provider), model: models(target.model) }
     open(series, labels)
     return labels
   }
@@ -68,13 +59,13 @@ export const ofConfig = (
   redact: (text: string) => string
 ) => ({
   // No provider outside the configuration is ever called; through the gateway, some are called with a client's own key.
-  providers: new LabelValues(
+  providers: labelValues(
     Array.from(config.providers.keys()).flatMap((name) => [name, ProviderName.withClientKey(name)]),
     redact,
     0
   ),
-  models: new LabelValues(config.model === undefined ? [] : [config.model.model], redact),
-  tools: new LabelValues([], redact),
+  models: labelValues(config.model === undefined ? [] : [config.model.model], redact),
+  tools: labelValues([], redact),
   /** Targets that the configuration names. */
   targets: ModelChoice.namesIn(config)
     .flatMap((name) => Target.parse(name) ?? [])

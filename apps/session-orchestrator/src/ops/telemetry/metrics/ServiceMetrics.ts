@@ -23,7 +23,7 @@ export const showBuild: Effect.Effect<void> = Metric.update(
 )
 
 /** The current metrics of the process, as Prometheus text. */
-export const text: Effect.Effect<string> = Effect.promise(() => registry().then((registry) => registry.metrics()))
+export const text: Effect.Effect<string> = Effect.promise(async () => (await (started ??= start())).metrics())
 
 const STATUSES = ["running", "retrying", "queued"] as const
 
@@ -117,7 +117,5 @@ const start = async () => {
 }
 
 let started: ReturnType<typeof start> | undefined
-
-const registry = (): ReturnType<typeof start> => (started ??= start())
 
 const OUTCOMES = ["done", "idle", "refused"] as const

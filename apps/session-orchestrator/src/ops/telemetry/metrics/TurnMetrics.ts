@@ -168,7 +168,7 @@ export const observer = (known: MetricLabels.Known, context: Context.Context<nev
     tool: (ended) => {
       const { call, endedAt, isError, report, startedAt } = ended
       if (report !== undefined) count(reports, 1, { ...at(ended), outcome: report })
-      const tool = known.tools.of(call.toolName)
+      const tool = known.tools(call.toolName)
       open(OF_TOOLS, { tool })
       const outcome = call.malformed !== undefined ? "malformed" : isError ? "error" : "ok"
       count(toolCalls, 1, { tool, outcome })

@@ -98,7 +98,6 @@ export const ofCompaction = (ended: Observer.CompactionEnded): ReadonlyArray<Spa
     {
       ...identity(ended, `step/${step}/compaction/${attempt}`, `step/${step}`),
       name: "compact",
-      kind: "internal",
       startedAt,
       endedAt: outcome.endedAt,
       error: failure?.reason,
@@ -122,7 +121,6 @@ export const ofWait = (ended: Observer.WaitEnded): ReadonlyArray<Span> => {
     {
       ...identity(ended, `step/${step}/wait/${retry}`, `step/${step}`),
       name: "retry wait",
-      kind: "internal",
       startedAt: Math.min(at, retryAt - delayMs),
       endedAt: at,
       error: undefined,
@@ -145,7 +143,6 @@ export const ofTool = (ended: Observer.ToolEnded): ReadonlyArray<Span> => {
   const tool: Span = {
     ...identity(ended, `step/${step}/tool/${call.toolCallId}`, `step/${step}`),
     name: `execute_tool ${call.toolName}`,
-    kind: "internal",
     startedAt,
     endedAt,
     error,
@@ -170,7 +167,6 @@ export const ofSeal = (sealed: Observer.Sealed): ReadonlyArray<Span> => {
   const turn: Span = {
     ...identity(sealed, "turn", undefined),
     name: "invoke_agent holdfast",
-    kind: "internal",
     startedAt,
     endedAt: end.endedAt,
     error,
@@ -203,13 +199,13 @@ const spanIdOf = (turnId: string, path: string): string => digest(`${turnId}/${p
 const identity = ({ turnId }: Observer.ObservedStep, path: string, parent: string | undefined) => ({
   traceId: traceIdOf(turnId),
   spanId: spanIdOf(turnId, path),
-  parentSpanId: parent === undefined ? undefined : spanIdOf(turnId, parent)
+  parentSpanId: parent === undefined ? undefined : spanIdOf(turnId, parent),
+  kind: "internal" as const
 })
 
 const stepOf = (place: Observer.ObservedStep, endedAt: number, error: string | undefined): Span => ({
   ...identity(place, `step/${place.step}`, "turn"),
   name: `step ${place.step}`,
-  kind: "internal",
   startedAt: Math.min(place.stepStartedAt, endedAt),
   endedAt,
   error,

@@ -3,7 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import type { Observer } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer, Metric } from "effect"
-import { type Known, LabelValues } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import { type Known, labelValues } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../../src/ops/telemetry/metrics/TurnMetrics.ts"
 import * as Observations from "../Observations.ts"
 import * as It from "../../../It.ts"
@@ -11,7 +11,7 @@ import * as It from "../../../It.ts"
 /** Listeners on a separate registry, and the series that are not 0, by name and labels. */
 const listening = (targets: Known["targets"] = []) =>
   Effect.map(Effect.context<never>(), (context) => {
-    const labels = () => new LabelValues([], (name) => name, 1)
+    const labels = () => labelValues([], (name) => name, 1)
     const known = { providers: labels(), models: labels(), tools: labels(), targets }
     const listeners = TurnMetrics.observer(known, context)
     const series = () =>
