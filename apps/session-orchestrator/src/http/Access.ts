@@ -216,8 +216,7 @@ const TAKES_PROMPT = /^\/v1\/(?:turns|chat|conversations\/[^/]+\/turns)\/?$/
 /** The media type of JSON, with any parameters. */
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
 
-const tokenOf = (authorization: string | undefined): string | undefined =>
-  authorization === undefined ? undefined : /^Bearer +(.+)$/i.exec(authorization)?.[1]
+const tokenOf = (authorization = ""): string | undefined => /^Bearer +(.+)$/i.exec(authorization)?.[1]
 
 /** The token that one of the subprotocols has. */
 const offeredToken = (protocols: string | undefined): string | undefined => {

@@ -58,31 +58,32 @@ export const conceal = (secrets: Iterable<Redacted.Redacted>): ((text: string) =
 export const shapes: Secrets["Service"] = { redact: (text) => redactShapes(text) }
 
 /** Every secret of a configuration. */
-export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
-  ...(config.server.token === undefined ? [] : [config.server.token]),
-  ...passwordsOf(config.database.url),
-  ...Array.from(config.providers.values()).flatMap((provider) =>
-    provider.type === "simulated"
-      ? []
-      : [
-          ...provider.credentials.map(({ value }) => value),
-          ...inHeaders(provider.headers),
-          ...(provider.secrets ?? []).flatMap((value) => [value, ...withoutScheme(value)]),
-          ...inAddress(provider.baseUrl ?? "")
-        ]
-  ),
-  ...config.tools.flatMap(({ reach, secrets }) => [
-    ...secrets.flatMap((value) => [value, ...withoutScheme(value)]),
-    ...(reach.type === "http" ? inAddress(reach.url) : [])
-  ]),
-  ...(config.proxies === undefined ? [] : inProxies(Redacted.value(config.proxies))),
-  ...inHeaders(config.telemetry.otlp?.headers ?? {}),
-  ...inAddress(config.telemetry.otlp?.url ?? ""),
-  ...inHeaders(config.telemetry.notifications?.webhook?.headers ?? {}),
-  ...inWebhook(config.telemetry.notifications?.webhook?.url),
-  ...(config.webhooks === undefined ? [] : [config.webhooks.secret]),
-  ...inWebhook(config.webhooks?.turnEnd)
-]
+export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> =>
+  [
+    ...(config.server.token === undefined ? [] : [Redacted.value(config.server.token)]),
+    ...passwordsOf(config.database.url),
+    ...Array.from(config.providers.values()).flatMap((provider) =>
+      provider.type === "simulated"
+        ? []
+        : [
+            ...provider.credentials.map(({ value }) => Redacted.value(value)),
+            ...inHeaders(provider.headers),
+            ...(provider.secrets ?? []).flatMap(bare),
+            ...inAddress(provider.baseUrl)
+          ]
+    ),
+    ...config.tools.flatMap(({ reach, secrets }) => [
+      ...secrets.flatMap(bare),
+      ...(reach.type === "http" ? inAddress(reach.url) : [])
+    ]),
+    ...(config.proxies === undefined ? [] : inProxies(Redacted.value(config.proxies))),
+    ...inHeaders(config.telemetry.otlp?.headers),
+    ...inAddress(config.telemetry.otlp?.url),
+    ...inHeaders(config.telemetry.notifications?.webhook?.headers),
+    ...inWebhook(config.telemetry.notifications?.webhook?.url),
+    ...(config.webhooks === undefined ? [] : [Redacted.value(config.webhooks.secret)]),
+    ...inWebhook(config.webhooks?.turnEnd)
+  ].map((secret) => Redacted.make(secret))
 
 /** Redacts the secrets of the configuration in force. */
 export const layer: Layer.Layer<Secrets, never, Config> = Layer.effect(
@@ -105,55 +106,49 @@ const HARMLESS_HEADERS = new Set([
   "x-title"
 ])
 
-const inHeaders = (headers: Readonly<Record<string, Redacted.Redacted>>): ReadonlyArray<Redacted.Redacted> =>
-  Object.entries(headers)
-    .filter(([name]) => !HARMLESS_HEADERS.has(name.toLowerCase()))
-    .flatMap(([, value]) => [value, ...withoutScheme(value)])
+const inHeaders = (headers: Readonly<Record<string, Redacted.Redacted>> = {}): ReadonlyArray<string> =>
+  Object.entries(headers).flatMap(([name, value]) => (HARMLESS_HEADERS.has(name.toLowerCase()) ? [] : bare(value)))
 
 /** The path of a webhook is a secret: its token is part of the path, and every client with the path may post. */
-const inWebhook = (address: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
-  const url = address === undefined ? null : URL.parse(Redacted.value(address))
-  if (address === undefined || url === null) return []
-  return [address, Redacted.make(`${url.pathname}${url.search}`), ...inAddress(url.href)]
+const inWebhook = (address: Redacted.Redacted | undefined): ReadonlyArray<string> => {
+  const text = address === undefined ? "" : Redacted.value(address)
+  const url = URL.parse(text)
+  return url === null ? [] : [text, `${url.pathname}${url.search}`, ...inAddress(text)]
 }
 
 /** A database's password, as the address has it and as it is sent. */
-const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
+const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<string> => {
   if (url === undefined) return []
   const { password, searchParams } = new URL(Redacted.value(url))
   return [password, PercentText.decodeOrKeep(password), searchParams.get("password") ?? ""]
-    .filter((text) => text !== "")
-    .map((text) => Redacted.make(text))
 }
 
 /**
  * A proxy's password, as the address has it and as it is sent, alone and after its user. A user without a password is a token.
  */
-const inProxies = ({ http, https }: Proxies): ReadonlyArray<Redacted.Redacted> =>
-  [http, https]
-    .flatMap((address = "") => {
-      const { password = "", username = "" } = URL.parse(address) ?? {}
-      if (password === "") return [username, PercentText.decodeOrKeep(username)]
-      const sent = PercentText.decodeOrKeep(password)
-      return [password, sent, `${PercentText.decodeOrKeep(username)}:${sent}`]
-    })
-    .map((text) => Redacted.make(text))
+const inProxies = ({ http, https }: Proxies): ReadonlyArray<string> =>
+  [http, https].flatMap((address = "") => {
+    const { password = "", username = "" } = URL.parse(address) ?? {}
+    if (password === "") return [username, PercentText.decodeOrKeep(username)]
+    const sent = PercentText.decodeOrKeep(password)
+    return [password, sent, `${PercentText.decodeOrKeep(username)}:${sent}`]
+  })
 
 /** Query parameters without a secret. The value of every other parameter is a secret, whatever its name. */
 const HARMLESS_PARAMETERS = new Set(["api-version"])
 
 /** The parts of an address that may be keys: its user, its password and the values of its query. */
-const inAddress = (address: string): ReadonlyArray<Redacted.Redacted> => {
+const inAddress = (address = ""): ReadonlyArray<string> => {
   const url = URL.parse(address)
   if (url === null) return []
   const parameters = Array.from(url.searchParams).filter(([name]) => !HARMLESS_PARAMETERS.has(name.toLowerCase()))
-  return [url.username, url.password, ...parameters.map(([, value]) => value)].map((secret) => Redacted.make(secret))
+  return [url.username, url.password, ...parameters.map(([, value]) => value)]
 }
 
-/** The value after its scheme: `Bearer abc` is a secret as a whole, and so is `abc` alone. */
-const withoutScheme = (value: Redacted.Redacted): ReadonlyArray<Redacted.Redacted> => {
-  const [, ...rest] = Redacted.value(value).split(" ")
-  return rest.length === 0 ? [] : [Redacted.make(rest.join(" "))]
+/** A value, and what is after its scheme: `Bearer abc` is a secret as a whole, and so is `abc` alone. */
+const bare = (value: Redacted.Redacted): ReadonlyArray<string> => {
+  const text = Redacted.value(value)
+  return [text, text.slice(text.indexOf(" ") + 1)]
 }
 
 /**

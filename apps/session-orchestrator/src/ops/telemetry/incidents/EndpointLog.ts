@@ -48,8 +48,8 @@ export const standingsOf = Effect.fnUntraced(function* (
   const standings = new Map(Array.from(questions.keys(), (name) => [name, NOTHING]))
   const read = (filter: TurnFilter, asked: typeof questions) =>
     TurnUse.read(sources, filter, (row, history) => {
-      for (const [name, { at, since }] of asked)
-        standings.set(name, withTurn(standings.get(name) ?? NOTHING, { name, since, at, row, history }))
+      for (const [name, question] of asked)
+        standings.set(name, withTurn(standings.get(name) ?? NOTHING, name, question, row, history))
     })
   yield* read({ status: "open" }, questions)
   const rest = new Map(
@@ -96,15 +96,13 @@ const OUTCOMES: Readonly<Record<TurnEvent.TurnStatus, keyof Notice.Outcomes>> = 
   completed: "elsewhere"
 }
 
-interface Read {
-  readonly name: string
-  readonly since: number
-  readonly at: number
-  readonly row: TurnRow
-  readonly history: History.History
-}
-
-const withTurn = (standing: EndpointStanding, { at, history, name, row, since }: Read): EndpointStanding => {
+const withTurn = (
+  standing: EndpointStanding,
+  name: string,
+  { at, since }: EndpointQuestion,
+  row: TurnRow,
+  history: History.History
+): EndpointStanding => {
   const { end } = row.turn
   const { attempts, target: current = row.model } = history
   const answers = attempts.flatMap(({ outcome, target = row.model }) =>

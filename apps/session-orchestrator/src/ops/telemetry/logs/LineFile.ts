@@ -50,17 +50,61 @@ export const divide = (
 }
 
 /** Starts the background writer. It opens nothing before the first line. The result takes a line without its line break. */
-export const make = Effect.fnUntraced(function* (
-  options: Options
-): Effect.fn.Return<(line: string) => void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+export const make = Effect.fnUntraced(function* ({
+  keep,
+  maxBytes,
+  path
+}: Options): Effect.fn.Return<(line: string) => void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const files = yield* FileSystem.FileSystem
-  const directory = (yield* Path.Path).dirname(options.path)
+  const directory = (yield* Path.Path).dirname(path)
   const queue = yield* Queue.dropping<string>(MOST_WAITING)
-  const state: FileState = { size: undefined, lost: 0, isRefused: false }
+  /** Bytes of the current file; `undefined` if it must be read from the disk. */
+  let size: number | undefined
+  /** Lines that could not be written. */
+  let lost = 0
+  let isRefused = false
 
-  const round = Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(restore(Queue.takeAll(queue)), (lines) => write(files, directory, options, state, lines))
+  const sizeOnDisk = files.stat(path).pipe(
+    Effect.map(({ size }) => Number(size)),
+    Effect.catchIf(isNotFound, () => Effect.succeed(0))
   )
+  const rotate = Effect.forEach(
+    rotation(path, keep),
+    ([from, to]) => Effect.catchIf(files.rename(from, to), isNotFound, () => Effect.void),
+    { discard: true }
+  )
+  const write = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
+    let written = 0
+    yield* Effect.gen(function* () {
+      if (size === undefined) {
+        yield* files.makeDirectory(directory, { recursive: true, mode: 0o700 })
+        size = yield* sizeOnDisk
+      }
+      const encoded = lines.map((line) => encoder.encode(`${line}\n`))
+      for (const [i, part] of divide(encoded, size, maxBytes).entries()) {
+        if (i > 0) yield* rotate
+        if (part.length === 0) continue
+        yield* files.writeFile(path, Buffer.concat(part), { flag: i > 0 && keep === 0 ? "w" : "a", mode: 0o600 })
+        size = (i > 0 ? 0 : size) + part.reduce((sum, { length }) => sum + length, 0)
+        written += part.length
+      }
+      if (lost > 0) yield* Effect.logWarning(`The retry log at ${path} is written again; ${lost} line(s) are missing.`)
+      lost = 0
+      isRefused = false
+    }).pipe(
+      Effect.catch((error: PlatformError.PlatformError) => {
+        size = undefined
+        lost += lines.length - written
+        if (isRefused) return Effect.void
+        isRefused = true
+        return Effect.logError(
+          `The retry log at ${path} cannot be written; turns go on without it. ${PlatformFailure.causeOf(error)}`
+        )
+      })
+    )
+  })
+
+  const round = Effect.uninterruptibleMask((restore) => Effect.flatMap(restore(Queue.takeAll(queue)), write))
   const writer = yield* Effect.forkDetach(Effect.forever(round))
   yield* Effect.addFinalizer(() =>
     Fiber.interrupt(writer).pipe(
@@ -70,74 +114,12 @@ export const make = Effect.fnUntraced(function* (
   )
 
   return (line) => {
-    if (!Queue.offerUnsafe(queue, line)) state.lost++
+    if (!Queue.offerUnsafe(queue, line)) lost++
   }
 })
 
 // --- internal
 
-interface FileState {
-  /** Bytes of the current file; `undefined` if it must be read from the disk. */
-  size: number | undefined
-  /** Lines that could not be written. */
-  lost: number
-  isRefused: boolean
-}
-
 const encoder = new TextEncoder()
 
-const write = Effect.fnUntraced(function* (
-  files: FileSystem.FileSystem,
-  directory: string,
-  options: Options,
-  state: FileState,
-  lines: ReadonlyArray<string>
-) {
-  const { keep, maxBytes, path } = options
-  let written = 0
-  yield* Effect.gen(function* () {
-    if (state.size === undefined) {
-      yield* files.makeDirectory(directory, { recursive: true, mode: 0o700 })
-      state.size = yield* sizeOf(files, path)
-    }
-    const encoded = lines.map((line) => encoder.encode(`${line}\n`))
-    const [first = [], ...rest] = divide(encoded, state.size, maxBytes)
-    for (const [i, part] of [first, ...rest].entries()) {
-      if (i > 0) yield* rotate(files, path, keep)
-      if (part.length === 0) continue
-      yield* files.writeFile(path, concat(part), { flag: i > 0 && keep === 0 ? "w" : "a", mode: 0o600 })
-      state.size = (i > 0 ? 0 : state.size) + part.reduce((sum, { length }) => sum + length, 0)
-      written += part.length
-    }
-    const { lost } = state
-    if (lost > 0) yield* Effect.logWarning(`The retry log at ${path} is written again; ${lost} line(s) are missing.`)
-    state.lost = 0
-    state.isRefused = false
-  }).pipe(
-    Effect.catch((error: PlatformError.PlatformError) => {
-      state.size = undefined
-      state.lost += lines.length - written
-      if (state.isRefused) return Effect.void
-      state.isRefused = true
-      return Effect.logError(
-        `The retry log at ${path} cannot be written; turns go on without it. ${PlatformFailure.causeOf(error)}`
-      )
-    })
-  )
-})
-
-const rotate = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string, keep: number) {
-  for (const [from, to] of rotation(path, keep)) {
-    yield* Effect.catchIf(files.rename(from, to), isNotFound, () => Effect.void)
-  }
-})
-
-const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effect<number, PlatformError.PlatformError> =>
-  files.stat(path).pipe(
-    Effect.map(({ size }) => Number(size)),
-    Effect.catchIf(isNotFound, () => Effect.succeed(0))
-  )
-
 const isNotFound = ({ reason }: PlatformError.PlatformError): boolean => reason._tag === "NotFound"
-
-const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => Buffer.concat(parts)
