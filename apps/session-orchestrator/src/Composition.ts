@@ -36,7 +36,6 @@ import * as ServiceDeliveries from "./ops/delivery/ServiceDeliveries.ts"
 import * as Inspection from "./insight/inspection/Inspection.ts"
 import * as HealthReports from "./insight/inspection/endpoints/HealthReports.ts"
 import * as BulkRun from "./http/BulkRun.ts"
-import * as RaisedLimits from "./http/RaisedLimits.ts"
 import * as PeriodReports from "./insight/inspection/period/PeriodReports.ts"
 import * as Removal from "./engine/orchestrator/Removal.ts"
 import * as Submissions from "./engine/orchestrator/Submissions.ts"
@@ -249,7 +248,10 @@ export const inspection = Layer.mergeAll(PeriodReports.layer, StoredTurns.layer)
 const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, Layer.provide(resources, http)]))
 
 /** Lists and states of turns, and commands for many of them. */
-export const manyTurns = Layer.provideMerge(BulkRun.layer, Layer.mergeAll(TurnLists.layer, StoredTurns.layer))
+export const manyTurns = Layer.provideMerge(
+  Layer.provide(BulkRun.layer, defaults),
+  Layer.mergeAll(TurnLists.layer, StoredTurns.layer)
+)
 
 /** States, explanations and lists of turns, and submissions, for any process that runs them. */
 const lookups = Layer.mergeAll(
@@ -257,7 +259,6 @@ const lookups = Layer.mergeAll(
   DryRuns.layer,
   Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
-  RaisedLimits.layer.pipe(Layer.provide([defaults, manyTurns])),
   manyTurns
 ).pipe(Layer.provide(Secrets.layer))
 

@@ -26,25 +26,12 @@ export const BEAT_MS = 10_000
 /** Milliseconds until a call for one document gets its head: clients wait 10 minutes for it. */
 export const WHOLE_HEAD_MS = 540_000
 
-/** What a call's answer depends on. */
-interface Asked {
-  readonly call: Dialect.Call
-  readonly userAgent: string | undefined
-}
-
 /** The answer by which an endpoint refused an attempt. */
 export interface Refusal {
   readonly head: RawCall.RawHead
   readonly body: ReadonlyArray<Uint8Array>
   /** The body without its content coding; absent: it has none. */
   readonly decoded?: ReadonlyArray<Uint8Array>
-}
-
-/** The clock and timer by which a client is held. */
-export interface HoldClock {
-  /** Epoch milliseconds. */
-  readonly now: () => number
-  readonly at: At
 }
 
 /** The parts of Node's response that an answer is written by. */
@@ -63,7 +50,7 @@ export class ClientAnswer {
   private readonly call: Dialect.Call
   private readonly heartbeat: Uint8Array
 
-  constructor(response: ClientResponse, { call, userAgent }: Asked) {
+  constructor(response: ClientResponse, call: Dialect.Call, userAgent: string | undefined) {
     this.response = response
     this.call = call
     this.heartbeat = Heartbeats.of(call.format, call.framing, userAgent)
@@ -79,8 +66,8 @@ export class ClientAnswer {
     return this.hasBegun
   }
 
-  /** Holds the connection until the answer begins, without a fiber. Returns a function that ends that. */
-  hold({ at, now }: HoldClock): () => void {
+  /** Holds the connection until the answer begins, without a fiber. `now` is in epoch milliseconds. Returns a function that ends that. */
+  hold({ at, now }: { readonly at: At; readonly now: () => number }): () => void {
     const isDocument = this.call.framing === "document"
     const later = (ms: number): number => Math.floor((now() + ms) / TICK_MS) * TICK_MS
     const headAt = later(isDocument ? WHOLE_HEAD_MS : HEAD_MS)

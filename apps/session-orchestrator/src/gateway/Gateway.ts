@@ -215,7 +215,7 @@ const held = (
 ): Effect.Effect<Response> =>
   Effect.suspend(() => {
     const { request, response } = client
-    const answer = new ClientAnswer(response, { call: call.asked, userAgent: request.headers["user-agent"] })
+    const answer = new ClientAnswer(response, call.asked, request.headers["user-agent"])
     const release = answer.hold(clock)
     const forget = drain.onEnded(() => answer.cut())
     const over = Effect.sync(() => {

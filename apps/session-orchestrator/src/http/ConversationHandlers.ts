@@ -11,7 +11,6 @@ import { orProblem } from "../engine/conversation/DomainProblems.ts"
 import { PeriodReports } from "../insight/inspection/period/PeriodReports.ts"
 import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
 import { BulkRun } from "./BulkRun.ts"
-import { RaisedLimits } from "./RaisedLimits.ts"
 import { Removal } from "../engine/orchestrator/Removal.ts"
 import { Submissions } from "../engine/orchestrator/Submissions.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
@@ -84,7 +83,6 @@ export const work = HttpApiBuilder.group(
     const submissions = yield* Submissions
     const removal = yield* Removal
     const bulk = yield* BulkRun
-    const { raise } = yield* RaisedLimits
     const gates = yield* CommandContext.gates
     const { checkFiles, checkWebhook, unlessDown, unlessGoingDown } = gates
 
@@ -114,7 +112,7 @@ export const work = HttpApiBuilder.group(
         }),
       runBulk: ({ payload, request }) =>
         orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, CommandContext.originOf(request)))),
-      raiseLimit: ({ payload }) => orProblem(Effect.andThen(unlessGoingDown, raise(payload))),
+      raiseLimit: ({ payload }) => orProblem(Effect.andThen(unlessGoingDown, bulk.raise(payload))),
       readCourses: ({ payload }) => orProblem(Effect.map(states.courses(payload.turnIds), (courses) => ({ courses }))),
       deleteConversation: ({ params }) => orProblem(removal.remove(params.conversationId)).pipe(unlessDown),
       abortTurn: ({ params: { turnId } }) =>

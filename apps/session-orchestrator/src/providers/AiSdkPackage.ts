@@ -21,11 +21,7 @@ import { question } from "../config/reading/Nearest.ts"
 export type ByCredential = ReadonlyMap<string, Provider.Provider["Service"]>
 
 /** A package that is loaded. */
-export interface AiSdkPackage {
-  readonly providers: ByCredential
-  /** Why the package has no such model, as far as it reports that without a call; `undefined`: it reports nothing. */
-  readonly unusable: (model: string) => string | undefined
-}
+export type AiSdkPackage = Effect.Success<ReturnType<typeof load>>
 
 /** The surroundings of a package. */
 interface Surroundings {
@@ -78,11 +74,7 @@ const missing = (config: AiSdkProvider, folder: string): ConfigProblem.ConfigPro
 })
 
 /** Loads the package of a provider and calls its factory once for each credential. */
-const load = Effect.fnUntraced(function* (
-  config: AiSdkProvider,
-  folder: string,
-  { conceal, fetch }: Surroundings
-): Effect.fn.Return<AiSdkPackage, ConfigProblem.ConfigProblem> {
+const load = Effect.fnUntraced(function* (config: AiSdkProvider, folder: string, { conceal, fetch }: Surroundings) {
   const problem = (key: string, message: string): ConfigProblem.ConfigProblem => ({
     place: ConfigProblem.formatPath(["providers", config.name, key]),
     message: conceal(message)
@@ -113,7 +105,8 @@ const load = Effect.fnUntraced(function* (
     )
   return {
     providers: new Map(made.map(([name, models]) => [name, providerWith(models)])),
-    unusable: (model) => {
+    /** Why the package has no such model, as far as it reports that without a call; `undefined`: it reports nothing. */
+    unusable: (model: string): string | undefined => {
       try {
         made[0]?.[1](model)
         return undefined

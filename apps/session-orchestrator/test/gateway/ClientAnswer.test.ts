@@ -46,10 +46,7 @@ const connect = Effect.fnUntraced(function* (call: Dialect.Call, userAgent?: str
     writeProcessing: () => note("102")
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts that an answer is written by.
-  const client = new ClientAnswer.ClientAnswer(response as unknown as ClientAnswer.ClientResponse, {
-    call,
-    userAgent
-  })
+  const client = new ClientAnswer.ClientAnswer(response as unknown as ClientAnswer.ClientResponse, call, userAgent)
   const { at } = Context.get(yield* Layer.build(Timer.layer), Timer.Timer)
   client.hold({ at, now: () => clock.currentTimeMillisUnsafe() })
   return { client, written }

@@ -159,7 +159,7 @@ describe("a compressed answer", () => {
     const sent = yield* RawCall.sendVia(undefined)
     const call = { format: "chat", framing: "events", model: "m" } as const
     const gateway = yield* RawEndpoint.start(({ response }) => {
-      const client = new ClientAnswer.ClientAnswer(response, { call, userAgent: undefined })
+      const client = new ClientAnswer.ClientAnswer(response, call, undefined)
       let beat = (): void => {}
       let now = 0
       client.hold({ now: () => now, at: (_at, ring) => ((beat = ring), () => {}) })

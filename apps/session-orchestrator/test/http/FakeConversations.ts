@@ -24,7 +24,6 @@ import { PeriodReports } from "../../src/insight/inspection/period/PeriodReports
 import { TurnLists } from "../../src/insight/inspection/TurnLists.ts"
 import { StoredTurns } from "../../src/insight/inspection/StoredTurns.ts"
 import { BulkRun } from "../../src/http/BulkRun.ts"
-import { RaisedLimits } from "../../src/http/RaisedLimits.ts"
 import { Removal } from "../../src/engine/orchestrator/Removal.ts"
 import { Submissions } from "../../src/engine/orchestrator/Submissions.ts"
 import { TurnLog } from "../../src/storage/TurnLog.ts"
@@ -245,8 +244,7 @@ export const make = () => {
       }),
       Layer.mock(PeriodReports, {}),
       Layer.mock(HealthReports, { configuration: { entries: [], unused: [], notices: [] } }),
-      Layer.succeed(BulkRun, { run: () => Effect.succeed({ turns: [] }) }),
-      Layer.succeed(RaisedLimits, { raise: Effect.succeed }),
+      Layer.succeed(BulkRun, { run: () => Effect.succeed({ turns: [] }), raise: Effect.succeed }),
       Layer.mock(Removal, {}),
       Layer.succeed(Submissions, {
         submit: ({ prompt, turnId, ...options }) =>

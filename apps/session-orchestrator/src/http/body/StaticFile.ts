@@ -6,20 +6,13 @@ import { promisify } from "node:util"
 import { gunzip, gzip } from "node:zlib"
 
 /** A compressed file and its version. */
-export interface StaticFile {
-  /** A hash of the content, which is part of the address: other content has another address. */
-  readonly version: string
-  readonly contentType: string
-  readonly gzipped: Uint8Array
-}
+export type StaticFile = Awaited<ReturnType<typeof make>>
 
 /** Compresses a file on another thread; a script by default. */
-export const make = async (
-  content: string | Uint8Array,
-  contentType = "text/javascript; charset=utf-8"
-): Promise<StaticFile> => {
+export const make = async (content: string | Uint8Array, contentType = "text/javascript; charset=utf-8") => {
   const bytes = Buffer.from(content)
   return {
+    /** A hash of the content, which is part of the address: other content has another address. */
     version: createHash("sha256").update(bytes).digest("hex").slice(0, 16),
     contentType,
     gzipped: await promisify(gzip)(bytes)
