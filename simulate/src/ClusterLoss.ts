@@ -43,19 +43,26 @@ export interface Report extends Size {
 }
 
 /** Turns are prompted within this time, and each waits for `WAIT_MS`: from 2 s after the loss on they are due. */
-const PROMPTS_MS = 55_000
-const LOSS_MS = 58_000
-const WAIT_MS = 60_000
+const PROMPTS_MS = 25_000
+const LOSS_MS = 28_000
+const WAIT_MS = 30_000
+
+/** Turns of a runner that are prompted together, and whose calls take equally long: they share commits, as under load. */
+const AT_ONCE = 50
+const CALL_MS = 200
+
+/** Lost runners are neighbours, and neighbours prompt at distant moments. */
+const GOLDEN = 0.618
 
 /** The cluster is at rest before the first prompt. */
-const REST_MS = 20_000
+const REST_MS = 6_000
 
 const SETTINGS: Service.Settings = {
   database: { path: ":memory:" },
   providers: { one: { type: "openai-compatible", baseUrl: "http://one.test/v1", apiKeyEnv: ["ONE_KEY"] } },
   model: "one/m",
   gate: { enabled: false },
-  retry: { profile: "overnight", schedule: { type: "steps", delays: ["60 seconds"] } }
+  retry: { profile: "overnight", schedule: { type: "steps", delays: [`${WAIT_MS / 1000} seconds`] } }
 }
 
 /** Runs it, from a seed. */
@@ -140,7 +147,7 @@ class Loss {
     this.links = new Links(world, Chance.make(seed, "links"))
     const network = new Network({
       world,
-      chance: Chance.make(seed, "network"),
+      chance: { ...Chance.make(seed, "network"), between: () => CALL_MS },
       replyTo: () => (this.lostAt === 0 ? { type: "status", status: 503 } : { type: "answer", words: 1, paceMs: 0 }),
       called: (call) => this.called(promptsIn(call).at(-1) ?? "", call.by.name, call.at),
       sent: () => {},
@@ -169,9 +176,10 @@ class Loss {
       calls: [],
       isShared: true,
       isDiscarding: false,
-      life: () => fleet.life,
+      life: () => undefined,
       whenReady: fleet.whenReady,
-      whenGone: fleet.whenGone
+      // A prompt that is lost with its runner is not sent again.
+      whenGone: () => {}
     }
   }
 
@@ -196,10 +204,13 @@ class Loss {
   }
 
   private begin(): void {
-    const { size, world } = this
+    const { world } = this
     this.disk.database.exec("ALTER TABLE journal ADD COLUMN writer TEXT")
-    for (let n = 0; n < size.turns; n++)
-      world.after(REST_MS + Math.floor((n * PROMPTS_MS) / size.turns), () => this.prompt(`t${n}`))
+    world.after(REST_MS, () => this.prompts())
+    // As on PostgreSQL.
+    this.disk.database.exec(
+      "CREATE INDEX conversations_call ON conversations (conversation_id) WHERE conversation_id LIKE 'holdfast-call-%'"
+    )
     const lossMs = REST_MS + LOSS_MS
     world.after(lossMs - 10_000, () => this.count())
     world.after(lossMs, () => this.lose())
@@ -207,16 +218,36 @@ class Loss {
     world.after(lossMs + WAIT_MS, () => this.look())
   }
 
-  /** A client opens a conversation at a runner, which chooses an id of its own, and prompts there. */
-  private prompt(turn: string): void {
-    const { life } = this.fleet
-    const around = { ...this.around, life: () => life }
+  /** Clients open conversations at the runners that have their shards, and prompt there: some turns of a runner at one moment. */
+  private prompts(): void {
+    const { fleet, locks, size, world } = this
+    const owned = Map.groupBy(
+      Array.from({ length: size.turns }, (_, n) => n),
+      (n) => locks.ownerOf(`c${n}`)
+    )
+    for (const [place, life] of fleet.all.entries()) {
+      const turns = owned.get(life) ?? []
+      const moments = Math.ceil(turns.length / AT_ONCE)
+      for (let moment = 0; moment < moments; moment++) {
+        const some = turns.slice(moment * AT_ONCE, (moment + 1) * AT_ONCE)
+        const at = Math.floor((PROMPTS_MS * (moment + ((place * GOLDEN) % 1))) / moments)
+        world.after(at, () => this.prompt(life, some))
+      }
+    }
+  }
+
+  private prompt(life: Service.Life, turns: ReadonlyArray<number>): void {
+    const prompt = (conversations: Service.Service["conversations"], n: number) => {
+      const conversationId = Ids.ConversationId.make(`c${n}`)
+      return Effect.andThen(
+        conversations.create({ conversationId }),
+        conversations.prompt(conversationId, { prompt: `turn:t${n};`, turnId: Ids.TurnId.make(`t${n}`) })
+      )
+    }
     ask(
-      around,
+      { ...this.around, life: () => life },
       ({ conversations }) =>
-        Effect.flatMap(conversations.create({}), (conversationId) =>
-          conversations.prompt(conversationId, { prompt: `turn:${turn};`, turnId: Ids.TurnId.make(turn) })
-        ),
+        Effect.forEach(turns, (n) => prompt(conversations, n), { concurrency: "unbounded", discard: true }),
       () => {}
     )
   }

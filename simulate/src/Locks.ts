@@ -4,14 +4,14 @@
  * It stands where `SqlRunnerStorage` stands with advisory locks. A session ends at once with its process, and when it was idle for
  * `Lease.EXPIRATION_MS`, as `idle_session_timeout` has it; a runner learns of that by its next query.
  */
-import { Effect, Hash } from "effect"
-import { ClusterError, RunnerStorage } from "effect/cluster"
+import { Effect, Hash, PrimaryKey } from "effect"
+import { ClusterError, MachineId, type Runner, RunnerStorage, ShardId } from "effect/cluster"
 import * as Lease from "../../apps/session-orchestrator/src/cluster/Lease.ts"
 import type * as Chance from "./Chance.ts"
 import type { Process, World } from "./World.ts"
 
-interface Runner {
-  readonly runner: string
+interface Row {
+  readonly runner: Runner.Runner
   readonly machine: number
   isHealthy: boolean
   beatAt: number
@@ -28,12 +28,13 @@ export class Locks {
   readonly queries = new Map<string, number>()
   private readonly world: World
   private readonly chance: Chance.Chance
-  private readonly runners = new Map<string, Runner>()
+  private readonly runners = new Map<string, Row>()
   private readonly sessions = new Map<Process, Session>()
-  private readonly holders = new Map<string, Session>()
+  private readonly holders = new Map<ShardId.ShardId, Session>()
   /** When the database has last confirmed a shard to each process. */
-  private readonly confirmed = new Map<Process, Map<string, number>>()
+  private readonly confirmed = new Map<Process, Map<ShardId.ShardId, number>>()
   private readonly shards: number
+  private listed: { readonly until: number; readonly runners: Array<readonly [Runner.Runner, boolean]> } | undefined
 
   constructor(world: World, chance: Chance.Chance, shards: number) {
     this.world = world
@@ -89,38 +90,45 @@ export class Locks {
         })
       })
     const now = () => this.world.now
-    return RunnerStorage.makeEncoded({
-      getRunners: query("runners", () =>
-        Array.from(this.runners.values())
-          .filter(({ beatAt }) => now() - beatAt <= Lease.EXPIRATION_MS)
-          .map(({ isHealthy, runner }) => [runner, isHealthy] as const)
-      ),
-      register: (address, runner, isHealthy) =>
+    return RunnerStorage.RunnerStorage.of({
+      getRunners: query("runners", () => this.present()),
+      register: (runner, isHealthy) =>
         query("register", () => {
+          const address = PrimaryKey.value(runner.address)
           const machine = this.runners.get(address)?.machine ?? this.runners.size + 1
           this.runners.set(address, { runner, machine, isHealthy, beatAt: now() })
-          return machine
+          this.listed = undefined
+          return MachineId.make(machine)
         }),
-      unregister: (address) => query("unregister", () => void this.runners.delete(address)),
+      unregister: (address) =>
+        query("unregister", () => {
+          this.runners.delete(PrimaryKey.value(address))
+          this.listed = undefined
+        }),
       setRunnerHealth: (address, isHealthy) =>
         query("health", () => {
-          const runner = this.runners.get(address)
+          const runner = this.runners.get(PrimaryKey.value(address))
           if (runner !== undefined) runner.isHealthy = isHealthy
+          this.listed = undefined
         }),
       acquire: (_address, shards) =>
         query("acquire", () => {
           const session = this.sessionOf(owner) ?? this.openedBy(owner)
-          return shards.filter((shard) => {
+          return Array.from(shards).filter((shard) => {
             const holder = this.holders.get(shard)
             if (holder !== undefined && holder !== session && this.isOpen(holder)) return false
             this.holders.set(shard, session)
             return this.confirm(owner, shard)
           })
         }),
-      refresh: (address, shards) =>
-        query("refresh", (): ReadonlyArray<string> | Error => {
-          const runner = this.runners.get(address)
-          if (runner !== undefined) runner.beatAt = now()
+      refresh: (address, asked) =>
+        query("refresh", (): Array<ShardId.ShardId> | Error => {
+          const shards = Array.from(asked)
+          const runner = this.runners.get(PrimaryKey.value(address))
+          if (runner !== undefined) {
+            if (now() - runner.beatAt > Lease.EXPIRATION_MS) this.listed = undefined
+            runner.beatAt = now()
+          }
           if (shards.length === 0) return []
           const session = this.sessionOf(owner)
           if (session === undefined) {
@@ -128,7 +136,7 @@ export class Locks {
             return new Error("terminating connection due to idle-session timeout")
           }
           return shards.filter((shard) => this.holders.get(shard) === session && this.confirm(owner, shard))
-        }) as Effect.Effect<ReadonlyArray<string>, ClusterError.PersistenceError>, // an error fails it
+        }) as Effect.Effect<Array<ShardId.ShardId>, ClusterError.PersistenceError>, // an error fails it
       release: (_address, shard) =>
         query("release", () => {
           if (this.holders.get(shard) === this.sessions.get(owner)) this.holders.delete(shard)
@@ -139,13 +147,24 @@ export class Locks {
 
   // --- internal
 
-  /** As `Sharding` has it. */
-  private shardOf(conversation: string): string {
-    return `default:${Math.abs(Hash.string(conversation) % this.shards) + 1}`
+  /** The runners that are there: one list for all that ask, until a row changes or has its last sign of life too long ago. */
+  private present(): Array<readonly [Runner.Runner, boolean]> {
+    const { now } = this.world
+    if (this.listed === undefined || now > this.listed.until) {
+      const rows = Array.from(this.runners.values()).filter(({ beatAt }) => now - beatAt <= Lease.EXPIRATION_MS)
+      const until = rows.reduce((first, { beatAt }) => Math.min(first, beatAt), now) + Lease.EXPIRATION_MS
+      this.listed = { until, runners: rows.map(({ isHealthy, runner }) => [runner, isHealthy]) }
+    }
+    return this.listed.runners
   }
 
-  private confirm(owner: Process, shard: string): true {
-    const known = this.confirmed.get(owner) ?? new Map<string, number>()
+  /** As `Sharding` has it. */
+  private shardOf(conversation: string): ShardId.ShardId {
+    return ShardId.make("default", Math.abs(Hash.string(conversation) % this.shards) + 1)
+  }
+
+  private confirm(owner: Process, shard: ShardId.ShardId): true {
+    const known = this.confirmed.get(owner) ?? new Map<ShardId.ShardId, number>()
     this.confirmed.set(owner, known.set(shard, this.world.now))
     return true
   }
