@@ -10,7 +10,6 @@ import { Array as Arr, Clock, Duration, Effect } from "effect"
 import { Flag } from "effect/cli"
 import { basename } from "node:path"
 import type { Values } from "../config/Config.ts"
-import * as ConfiguredRun from "../insight/dry-run/ConfiguredRun.ts"
 import * as DryRunText from "../insight/dry-run/DryRunText.ts"
 import * as Picture from "../insight/dry-run/Picture.ts"
 import * as Replay from "../insight/dry-run/Replay.ts"
@@ -68,7 +67,6 @@ export const dryRun = Setup.command(
   {
     name: "dry-run",
     does: "Try a configuration against an outage before it is trusted: the service's own decisions under a clock that jumps, in seconds",
-    short: "Try a configuration against an outage, in seconds",
     options,
     examples: {
       "holdfast dry-run --replay 22:00 --against other.json": "Last night again, by two configurations",
@@ -91,7 +89,7 @@ export const dryRun = Setup.command(
         Effect.sync(() => void configured.push({ name: named(config, isProfile ? undefined : against), config }))
       )
     }
-    const met = ConfiguredRun.outagesOf(
+    const met = Trial.outagesOf(
       outage,
       Arr.map(configured, ({ config }) => config),
       replay !== undefined
@@ -139,7 +137,7 @@ export const schedule = Setup.command(
   },
   Effect.fnUntraced(function* ({ rows, svg }, config) {
     const policy = Profile.resolve(config.retry)
-    const model = ConfiguredRun.modelOf(config)
+    const model = Trial.modelOf(config)
     const name = config.retry.profile ?? "overnight"
     const changed = Object.keys(config.retry).filter((key) => key !== "profile")
     const title = `Profile ${name}${changed.length === 0 ? "" : `, with its own ${changed.join(", ")}`}`
@@ -187,7 +185,7 @@ const print = Effect.fnUntraced(function* (
 const namesOf = (configured: Trial.Configurations): string => configured.map(({ name }) => name).join(" beside ")
 
 const titleOf = (configured: Trial.Configurations, turns: number, withinMs: number): string => {
-  const targets = new Set(configured.map(({ config }) => Target.format(ConfiguredRun.modelOf(config))))
+  const targets = new Set(configured.map(({ config }) => Target.format(Trial.modelOf(config))))
   const models = Array.from(targets).join(" and ")
   return turns === 1
     ? `A turn of ${models}, by ${namesOf(configured)}`

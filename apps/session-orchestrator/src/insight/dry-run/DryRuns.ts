@@ -13,7 +13,6 @@ import { Clock, Context, Duration, Effect, Layer, Result, Semaphore, Schema } fr
 import { Config } from "../../config/Config.ts"
 import * as ConfigProblem from "../../config/reading/ConfigProblem.ts"
 import { InvalidRequest } from "../../engine/conversation/Conversations.ts"
-import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as OutageScripts from "./OutageScripts.ts"
 import { Lists } from "../../storage/Lists.ts"
 import * as Picture from "./Picture.ts"
@@ -50,13 +49,13 @@ const make = Effect.gen(function* () {
 export const layer = Layer.effect(DryRuns, make)
 
 /** The configuration with the request's model and settings, which are at `place` of the request. */
-export const tried = <Configured extends Pick<ConfiguredRun.Configured, "model" | "providers" | "retry">>(
+export const tried = <Configured extends Pick<Trial.Configured, "model" | "providers" | "retry">>(
   config: Configured,
   { model: name, retry }: Settings,
   place: ReadonlyArray<string> = []
 ): Effect.Effect<Configured, InvalidRequest> => {
   const pathOf = (path: ReadonlyArray<PropertyKey>) => ConfigProblem.formatPath([...place, ...path])
-  const model = name === undefined ? ConfiguredRun.modelOf(config) : Target.parse(name)
+  const model = name === undefined ? Trial.modelOf(config) : Target.parse(name)
   const providers = Array.from(config.providers.keys())
   const unknown = (name: string, path: ReadonlyArray<PropertyKey>): ConfigProblem.ConfigProblem => ({
     place: pathOf(path),
@@ -94,7 +93,7 @@ const refused = (place: string, message: string): Effect.Effect<never, InvalidRe
   refusedFor([{ place, message }])
 
 const answer = Effect.fnUntraced(function* (
-  config: ConfiguredRun.Configured,
+  config: Trial.Configured,
   read: Lists["Service"]["recording"],
   request: DryRunGroup.RunDryRun
 ): Effect.fn.Return<DryRunGroup.DryRunAnswer, InvalidRequest | StorageError> {
@@ -113,7 +112,7 @@ const answer = Effect.fnUntraced(function* (
   const { assumptions, trials, was } = comparison
   const title =
     recording === undefined
-      ? `${Count.of(turns, "turn")} of ${Target.format(ConfiguredRun.modelOf(configured[0].config))}`
+      ? `${Count.of(turns, "turn")} of ${Target.format(Trial.modelOf(configured[0].config))}`
       : `${Count.of(recording.turns.length, "turn")}, replayed`
   return {
     report: trials[0].report,
@@ -150,13 +149,13 @@ const metBy = (
   { outages = [], replay }: DryRunGroup.RunDryRun
 ): Effect.Effect<OutageScripts.OutageScripts, InvalidRequest> => {
   const configs = configured.map(({ config }) => config)
-  const read = ConfiguredRun.outagesOf(outages, configs, replay !== undefined)
+  const read = Trial.outagesOf(outages, configs, replay !== undefined)
   return Result.isSuccess(read) ? Effect.succeed(read.success) : refused("outages", read.failure)
 }
 
 /** The configurations of a request: its own, and the second of a comparison. */
 const configuredBy = Effect.fnUntraced(function* (
-  config: ConfiguredRun.Configured,
+  config: Trial.Configured,
   { against, ...request }: DryRunGroup.RunDryRun
 ): Effect.fn.Return<Trial.Configurations, InvalidRequest> {
   const named = Effect.fnUntraced(function* (policy: Settings, place?: ReadonlyArray<string>) {
@@ -187,11 +186,9 @@ const refusedFor = (
 }
 
 /** The waits of a configuration. */
-export const scheduleOf = (
-  config: Pick<ConfiguredRun.Configured, "model" | "retry">
-): SchedulePreview.SchedulePreview => {
+export const scheduleOf = (config: Pick<Trial.Configured, "model" | "retry">): SchedulePreview.SchedulePreview => {
   const { retry } = config
-  const model = ConfiguredRun.modelOf(config)
+  const model = Trial.modelOf(config)
   const policy = Profile.resolve(retry)
   const most = SchedulePreview.MOST_RETRIES
   const { because, rows } = Preview.rows(policy, most)

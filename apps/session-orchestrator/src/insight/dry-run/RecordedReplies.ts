@@ -14,10 +14,7 @@ import { type Failure, Target } from "@holdfast/wire"
 import type { DryCall, Reply } from "./DryTurn.ts"
 import type { RecordedCall } from "./DryTurnCourse.ts"
 
-/** The replies, and what they had to assume. */
-export type RecordedReplies = ReturnType<typeof make>
-
-/** Replies by recorded calls; `described` replies for the targets that outages describe. */
+/** Replies by recorded calls, and what they had to assume; `described` replies for the targets that outages describe. */
 export const make = (calls: ReadonlyArray<RecordedCall>, described: (call: DryCall) => Reply | undefined) => {
   const endpoints = endpointsOf(calls)
   const own = ownOf(calls)

@@ -8,7 +8,6 @@ import { Count, defined, type Target } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { Recording, RecordedTurn } from "../../storage/Recording.ts"
 import * as TurnSetting from "../../engine/turn/TurnSetting.ts"
-import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as DryRun from "./DryRun.ts"
 import type { DryCall, Surroundings } from "./DryTurn.ts"
 import * as OutageScripts from "./OutageScripts.ts"
@@ -74,13 +73,9 @@ export const original = Effect.fnUntraced(function* ({ readAt, recording }: Pick
 })
 
 /** The same turns under a configuration; `calls` are those of the record. */
-export const replayed = (
-  config: ConfiguredRun.Configured,
-  calls: ReadonlyArray<ReadonlyArray<RecordedCall>>,
-  scene: Scene
-) => {
+export const replayed = (config: Trial.Configured, calls: ReadonlyArray<ReadonlyArray<RecordedCall>>, scene: Scene) => {
   const { forMs, model, mostCalls, outages, readAt, recording } = scene
-  const setup = ConfiguredRun.setupOf(config)
+  const setup = Trial.setupOf(config)
   const startAt = startOf(recording, readAt)
   const simulated = OutageScripts.simulated(outages, startAt, {
     ...setup.policy,
@@ -119,7 +114,7 @@ export const replayed = (
 export const assumptions = (
   { isCut, without }: Recording,
   replayed: ReadonlyArray<Pick<Replayed, "replies" | "turns">>,
-  configured: ReadonlyArray<Pick<ConfiguredRun.Configured, "spend">> = []
+  configured: ReadonlyArray<Pick<Trial.Configured, "spend">> = []
 ): ReadonlyArray<string> => {
   const unknown = totals(replayed.map(({ replies }) => replies.unknown))
   const beyond = totals(replayed.map(({ replies }) => replies.beyond))
@@ -155,7 +150,7 @@ const startOf = ({ turns }: Recording, readAt: number): number =>
   turns.reduce((first, { acceptedAt }) => Math.min(first, acceptedAt), readAt)
 
 /** The policy of a turn's conversation under a configuration. */
-const withPolicy = (around: Surroundings, recorded: RecordedTurn, { retry }: ConfiguredRun.Configured) => ({
+const withPolicy = (around: Surroundings, recorded: RecordedTurn, { retry }: Trial.Configured) => ({
   ...around,
   policy: { ...TurnSetting.policyOf(recorded, { retry }), enabled: retry.enabled ?? recorded.autoRetryEnabled }
 })

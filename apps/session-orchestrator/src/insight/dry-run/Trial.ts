@@ -3,18 +3,102 @@
  *
  * A run gives the thread back between slices, so a service that tries a policy goes on answering.
  */
-import type { Prices } from "@holdfast/policy"
-import { type DryRunReport, Target, defined } from "@holdfast/wire"
-import { type Array as Arr, Effect } from "effect"
-import { SpendTally } from "../inspection/period/SpendTally.ts"
+import { type Prices, Profile, RetrySettings } from "@holdfast/policy"
+import { defined, type DryRunReport, Quote, Target } from "@holdfast/wire"
+import { type Array as Arr, Effect, Result } from "effect"
+import type { Values } from "../../config/Config.ts"
+import * as ProviderTable from "../../config/ProviderTable.ts"
 import * as SpendLimits from "../../config/limits/SpendLimits.ts"
-import type * as DryRun from "./DryRun.ts"
-import type { DryRunResult } from "./DryRun.ts"
-import * as ConfiguredRun from "./ConfiguredRun.ts"
-import type * as OutageScripts from "./OutageScripts.ts"
-import type { Followed } from "./ReplayedTurn.ts"
-import type { DryTurnCourse } from "./DryTurnCourse.ts"
 import * as SpendSums from "../../config/limits/SpendSums.ts"
+import * as Gates from "../../engine/gate/Gates.ts"
+import { SpendTally } from "../inspection/period/SpendTally.ts"
+import * as DryRun from "./DryRun.ts"
+import type { DryTurnCourse } from "./DryTurnCourse.ts"
+import * as OutageScripts from "./OutageScripts.ts"
+import type { Followed } from "./ReplayedTurn.ts"
+
+/** The parts of a configuration that a dry run reads. */
+export type Configured = Pick<Values, "gate" | "model" | "models" | "providers" | "retry"> &
+  Partial<Pick<Values, "prices" | "spend">>
+
+/** Turns before an outage. */
+export interface Scene {
+  readonly outages: OutageScripts.OutageScripts
+  readonly turns: number
+  /** The time over which the turns are prompted. */
+  readonly withinMs: number
+  /** The first prompt, and the begin of the outages, in epoch milliseconds. */
+  readonly startAt: number
+  /** How long the run lasts at most. */
+  readonly forMs: number
+  readonly mostCalls: number
+}
+
+/** The model of a dry run; a configuration without a model is tried on a simulated model. */
+export const modelOf = ({ model }: Pick<Values, "model">): Target.Target =>
+  model ?? { provider: "simulated", model: "steady" }
+
+/** What the service makes of a configuration, for a dry run. */
+export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.DryRunSetup => ({
+  policy: Profile.resolve(retry),
+  models,
+  credentials: Object.fromEntries(
+    Array.from(providers, ([name, provider]) => [name, ProviderTable.keyNames(provider)])
+  ),
+  endpointOf: (name) => {
+    if (!gate.enabled) return undefined
+    const simulated = providers.get(name)?.type === "simulated" ? { baseUrl: name, credential: undefined } : undefined
+    return simulated ?? Gates.endpointsOf(providers)(name)
+  },
+  allowanceOf: Gates.allowancesOf(providers)
+})
+
+/** The limits of spending of a configuration, where it has some. */
+const limitsOf = ({ prices = {}, spend = [] }: Configured): Pick<DryRun.DryRunSetup, "spend"> =>
+  spend.length === 0 ? {} : { spend: { limits: spend, prices, isShared: false } }
+
+/** The dry run of a scene under a configuration. Every endpoint has a gate where the configuration has gates, the simulated provider too: it stands for a real one. */
+const runOf = (config: Configured, scene: Scene): DryRun.DryRun => {
+  const { forMs, mostCalls, outages, startAt, turns, withinMs } = scene
+  const setup = { ...setupOf(config), ...limitsOf(config) }
+  return new DryRun.DryRun({
+    setup,
+    startAt,
+    until: startAt + forMs,
+    mostCalls,
+    spread: DryRun.draws(),
+    reply: OutageScripts.simulated(outages, startAt, { ...setup.policy, maxTurns: turns * ENDPOINTS }),
+    turns: DryRun.crowd(turns, startAt, withinMs, modelOf(config))
+  })
+}
+
+/** Every name of a provider or target that an outage may be for; the targets are those that the policy may call. */
+export const namesOf = ({ model, providers, retry }: Configured): ReadonlyArray<string> => {
+  const targets = [Target.format(modelOf({ model })), ...RetrySettings.targetNames(retry).map(({ name }) => name)]
+  const used = new Set(targets.map((target) => target.split("/")[0] ?? ""))
+  return Array.from(new Set([...Array.from(providers.keys()).filter((name) => used.has(name)), ...targets]))
+}
+
+/** Reads the outages of a run; fails with what was wrong, where, and what was expected. An outage for an endpoint that no turn calls is a mistake. */
+export const outagesOf = (
+  texts: ReadonlyArray<string>,
+  configured: ReadonlyArray<Configured>,
+  isReplay: boolean
+): Result.Result<OutageScripts.OutageScripts, string> => {
+  const read = OutageScripts.read(texts)
+  if (Result.isFailure(read)) return read
+  const named = OutageScripts.names(read.success)
+  if (isReplay && named.length < read.success.size)
+    return Result.fail("a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'.")
+  const names = new Set(configured.flatMap(namesOf))
+  // Recorded conversations have models of their own, of any provider.
+  const isRecorded = (name: string) =>
+    isReplay && configured.some(({ providers }) => providers.has(name.split("/")[0] ?? ""))
+  const uncalled = named.find((name) => !names.has(name) && !isRecorded(name))
+  return uncalled === undefined
+    ? read
+    : Result.fail(`no turn calls ${Quote.of(uncalled)}; expected one of ${Array.from(names).join(", ")}.`)
+}
 
 /** One configuration that was tried. */
 export interface Trial {
@@ -59,7 +143,7 @@ export const inSlices = Effect.fnUntraced(function* (step: () => boolean) {
 /** One configuration of a comparison. */
 export interface NamedConfiguration {
   readonly name: string
-  readonly config: ConfiguredRun.Configured
+  readonly config: Configured
   /** The model of all turns that are replayed; absent: that of their conversations. */
   readonly model?: Target.Target | undefined
 }
@@ -68,34 +152,34 @@ export interface NamedConfiguration {
 export type Configurations = Arr.NonEmptyReadonlyArray<NamedConfiguration>
 
 /** Runs a scene under each configuration. */
-export const compare = Effect.fnUntraced(function* (configured: Configurations, scene: ConfiguredRun.Scene) {
-  const trials = yield* Effect.forEach(configured, ({ config, name }) => run(name, ConfiguredRun.make(config, scene)))
+export const compare = Effect.fnUntraced(function* (configured: Configurations, scene: Scene) {
+  const trials = yield* Effect.forEach(configured, ({ config, name }) => run(name, runOf(config, scene)))
   const assumed = new Set(configured.flatMap(({ config }) => assumptions(config)))
   const comparison: Comparison = { outages: scene.outages, trials, assumptions: Array.from(assumed) }
   return comparison
 })
 
 /** The name of a configuration in a comparison: its profile, and its file if it has one. */
-export const nameOf = ({ retry }: Pick<ConfiguredRun.Configured, "retry">, file?: string): string =>
+export const nameOf = ({ retry }: Pick<Configured, "retry">, file?: string): string =>
   [retry.profile ?? "overnight", ...(file === undefined ? [] : [file])].join(", ")
 
 /** Whether there are limits of spending. */
-export const hasLimits = ({ spend = [] }: Pick<ConfiguredRun.Configured, "spend">): boolean => spend.length > 0
+export const hasLimits = ({ spend = [] }: Pick<Configured, "spend">): boolean => spend.length > 0
 
 // --- internal
 
 /** Between two pauses; a moment with a long answer takes longer. */
 const SLICE_MS = 5
 
-const assumptions = (config: ConfiguredRun.Configured): ReadonlyArray<string> => [
+const assumptions = (config: Configured): ReadonlyArray<string> => [
   "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
   ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),
   ...spendAssumptions(config)
 ]
 
-const spendAssumptions = ({ model, prices = {}, spend = [] }: ConfiguredRun.Configured): ReadonlyArray<string> => {
+const spendAssumptions = ({ model, prices = {}, spend = [] }: Configured): ReadonlyArray<string> => {
   if (spend.length === 0) return []
-  const uncheckable = SpendLimits.uncheckable(spend, prices, Target.format(ConfiguredRun.modelOf({ model })))
+  const uncheckable = SpendLimits.uncheckable(spend, prices, Target.format(modelOf({ model })))
   return [
     "Limits of spending (spend) count the tokens of the simulated answers (+tokens-500 sets their length), nothing was spent before, and a question gets no answer.",
     ...(uncheckable === undefined ? [] : [uncheckable])
@@ -104,7 +188,7 @@ const spendAssumptions = ({ model, prices = {}, spend = [] }: ConfiguredRun.Conf
 
 /** The account of a dry run. `prices` are the configured ones. */
 export const summaryOf = (
-  { cut, endAt, startAt, turns }: DryRunResult,
+  { cut, endAt, startAt, turns }: DryRun.DryRunResult,
   prices: Prices.Prices = {}
 ): DryRunReport.DryRunReport => {
   const answers = turns.flatMap(({ end }) => (end?.status === "completed" ? [end.at] : [])).sort(ascending)
@@ -187,3 +271,6 @@ const spentOf = (
     cost: { ...defined({ usd: cost === "unknown" ? undefined : cost }), unknown: sumOf(unpriced) }
   }
 }
+
+/** The most endpoints of one turn whose positions are kept. */
+const ENDPOINTS = 10

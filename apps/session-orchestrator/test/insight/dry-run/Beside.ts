@@ -11,7 +11,7 @@ import { Conversations } from "../../../src/engine/conversation/Conversations.ts
 import { Defaults } from "../../../src/engine/conversation/Defaults.ts"
 import { Providers } from "../../../src/engine/conversation/Providers.ts"
 import * as Tools from "../../../src/engine/conversation/Tools.ts"
-import type * as ConfiguredRun from "../../../src/insight/dry-run/ConfiguredRun.ts"
+import type * as Trial from "../../../src/insight/dry-run/Trial.ts"
 import * as DryRun from "../../../src/insight/dry-run/DryRun.ts"
 import { DryTurn } from "../../../src/insight/dry-run/DryTurn.ts"
 import * as OutageScripts from "../../../src/insight/dry-run/OutageScripts.ts"
@@ -108,7 +108,7 @@ export const recorded = (night: Night): Effect.Effect<Recording.Recording, unkno
   inService(night, () => Effect.flatMap(SqlClient.SqlClient, (sql) => Recording.read(sql, 0, 5_000)))
 
 /** The configuration of a night. */
-export const configOf = ({ isGated, retry }: Night): ConfiguredRun.Configured => ({
+export const configOf = ({ isGated, retry }: Night): Trial.Configured => ({
   gate: { enabled: isGated },
   model: MODEL,
   models: {},
