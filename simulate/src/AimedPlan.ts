@@ -1,9 +1,9 @@
 /** Aims some nights at what seldom coincides: the moments at which a promise is hardest to keep. */
-import type * as Chance from "./Chance.ts"
-import type { Commanded, Moment, Plan, Prompted, Watched } from "./Plan.ts"
+import * as Chance from "./Chance.ts"
+import type { Commanded, Moment, Plan, Prompted, Trouble, Watched } from "./Plan.ts"
 
 /** What a night is aimed at. */
-export type Aim = (typeof ALONE)[number] | (typeof SHARED)[number]
+export type Aim = (typeof ALONE)[number] | (typeof SHARED)[number] | (typeof LATER)[number]
 
 /** With one process. */
 const ALONE = [
@@ -24,10 +24,19 @@ const SHARED = [
   "unseen content"
 ] as const
 
+/** With several runners, too. */
+const LATER = ["an owner that dies in doubt", "a stale write", "watchers at the end"] as const
+
 /** The same night, aimed at something or at nothing. */
 export const of = (plan: Plan, chance: Chance.Chance): Plan => {
   const isShared = plan.runners > 1
-  if (!chance.isTrue(isShared ? 0.45 : 0.25)) return plan
+  if (!chance.isTrue(isShared ? 0.45 : 0.25)) {
+    // The name leaves the nights of mended faults as they were.
+    const later = Chance.make(plan.seed, "late aim")
+    if (!isShared || !later.isTrue(0.4)) return plan
+    const aim = later.of(LATER)
+    return { distanceMs: 4, ...AIMED[aim](plan, later), aim }
+  }
   const aim = isShared ? chance.of(SHARED) : chance.of(ALONE)
   return { ...(isShared ? { distanceMs: 4 } : {}), ...AIMED[aim](plan, chance), aim }
 }
@@ -37,6 +46,7 @@ export const of = (plan: Plan, chance: Chance.Chance): Plan => {
 type Aimed = (plan: Plan, chance: Chance.Chance) => Plan
 
 const REFUSED = { type: "status", status: 503 } as const
+const ANSWER = { type: "answer", words: 3, paceMs: 700 } as const
 
 /** Turns wait so long after a call that is refused. */
 const waiting = (plan: Plan, delay: string): Plan => ({
@@ -195,6 +205,73 @@ const AIMED: Readonly<Record<Aim, Aimed>> = {
       ms: of([14_000, 25_000])
     } as const
     return { ...plan, distanceMs: 40, deaths: [], troubles: [freezes] }
+  },
+
+  /** An owner freezes while it accepts a prompt, and dies when it goes on, before or after its answer. */
+  "an owner that dies in doubt": (plan, { between, isTrue }) => {
+    const first = firstOf(plan)
+    const { at, conversation } = first
+    const isFatal = isTrue(0.6)
+    const freezes: Trouble = {
+      when: { at: at + between(1, 3) },
+      runner: { ownerOf: conversation },
+      type: "freezes",
+      ms: 25_000,
+      ...(isFatal ? {} : { diesAfter: between(1, 3) })
+    }
+    const prompt: Prompted = { ...first, againAfter: undefined, ...(isFatal ? { isFatal } : {}) }
+    // The next prompt of the conversation would have the turn taken up.
+    const others = plan.prompts.filter((prompt) => prompt.conversation !== conversation)
+    return { ...plan, runners: 2, prompts: [prompt, ...others], deaths: [], troubles: [freezes] }
+  },
+
+  /** An owner freezes while it writes that an answer begins, and another one has begun the same answer, or has ended the turn, when it goes on. */
+  "a stale write": (plan, { between, isTrue, of }) => {
+    const first = firstOf(plan)
+    const { conversation, id } = first
+    const distanceMs = of([40, 400])
+    const when = { call: 1, ms: between(1, 400 + distanceMs) } as const
+    const isAborted = isTrue(0.5)
+    const abort: Commanded = {
+      id: "ka",
+      conversation,
+      turn: id,
+      when: { ...when, ms: when.ms + between(14_000, 24_000) },
+      what: { type: "abort" },
+      againAfter: undefined
+    }
+    return {
+      ...waiting(plan, "4 seconds"),
+      distanceMs,
+      prompts: [{ ...first, againAfter: undefined }],
+      commands: isAborted ? [abort] : [],
+      replies: [REFUSED, ANSWER, isAborted ? { type: "hang" } : ANSWER],
+      deaths: [],
+      troubles: [{ when, runner: { ownerOf: conversation }, type: "freezes", ms: 25_000 }]
+    }
+  },
+
+  /** Clients come while the message of an answer is on its way to the disk and back. */
+  "watchers at the end": (plan, { between }) => {
+    const first = firstOf(plan)
+    const watchers = Array.from({ length: 5 }, (): Watched => ({
+      conversation: first.conversation,
+      turn: undefined,
+      when: { call: 0, tasks: between(0, 40), isEnd: true },
+      lasts: [],
+      latencyMs: 0,
+      readMs: 0
+    }))
+    return {
+      ...plan,
+      distanceMs: 40,
+      prompts: [first],
+      commands: [],
+      watchers,
+      replies: [{ ...ANSWER, paceMs: 5 }],
+      deaths: [],
+      troubles: []
+    }
   },
 
   /** A runner that has lost its locks, and has not learned it, has turns whose time comes. */

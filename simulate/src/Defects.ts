@@ -115,7 +115,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/engine/orchestrator/Acceptance.ts`,
     find: 'if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue)) yield*',
     replace: "if (Date.now() < 0) yield*",
-    needs: "an owner in doubt"
+    needs: "an owner that dies in doubt"
   },
   {
     name: "a write that the disk refuses counts as made (Driver.D1)",
@@ -136,14 +136,14 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/engine/session/Watching.ts`,
     find: "return known.size === 0 ? frames : frames.filter(({ event }, at) => at > (known.get(event.turnId) ?? -1))",
     replace: "return frames",
-    needs: "watchers of two owners"
+    needs: "watchers at the end"
   },
   {
     name: "an event that has not passed the hub is read from disk (Watching.V3)",
     path: `${SERVICE}/engine/session/Watching.ts`,
     find: "Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3",
     replace: "",
-    needs: "watchers of two owners"
+    needs: "watchers at the end"
   },
   {
     name: "void content stays for clients that come later (X2)",
@@ -353,10 +353,10 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   },
   {
     name: "records of two runners look alike (mended in 413b337b)",
-    path: `${SERVICE}/storage/sql/SqlStore.ts`,
-    find: "const writer = isServer || isShared ?",
-    replace: "const writer = isServer && isShared ?",
-    needs: "a stale owner"
+    path: "packages/journal/src/sql/JournalTable.ts",
+    find: "a.value === b.value && a.writer === b.writer",
+    replace: "a.value === b.value",
+    needs: "a stale write"
   },
   {
     name: "a runner is sure of locks that it has lost (Lease.L1)",
@@ -370,7 +370,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/storage/TurnLog.ts`,
     find: "appends.filter((append) => !isLate(append, ends.get(append.turnId)))",
     replace: "appends.filter((append) => !isLate(append, ends.get(append.turnId)) || append !== undefined)",
-    needs: "runners"
+    needs: "a stale write"
   },
   {
     name: "a lock in doubt keeps no append back (mended in 68ad40ae)",
@@ -384,7 +384,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/cluster/Fence.ts`,
     find: "if (tenure.isLost) return Effect.interrupt",
     replace: "if (tenure !== undefined) return Effect.succeed(accepted)",
-    needs: "an owner in doubt"
+    needs: "an owner that dies in doubt"
   },
   {
     name: "events of the next owner come again (Owner.O2)",

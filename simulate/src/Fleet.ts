@@ -47,6 +47,9 @@ const SETTLED_MS = 6_000
 /** After a trouble of a runner its turns run at another one by then (Cluster.L2). */
 const TAKEN_OVER_MS = 30_000
 
+/** Longer than any night. */
+const FOR_GOOD_MS = 100 * 86_400_000
+
 /** Where runners listen for each other. */
 const FIRST_PORT = 7_000
 
@@ -160,6 +163,11 @@ export class Fleet {
     const logged = (line: string): void => {
       this.logLines.push(line)
       if (line.includes("Took over")) this.tookOver.push(world.now)
+      // Their calls are made again, also where a runner has given them up and has them back.
+      if (/Took over [1-9]/.test(line)) {
+        laws.tookOver(life)
+        this.options.gone()
+      }
       timeline.add("log", this.isShared ? `${name}: ${line.trimEnd()}` : line.trimEnd())
     }
     const cluster = shared === undefined ? undefined : { shared, port: FIRST_PORT + place }
@@ -215,6 +223,9 @@ export class Fleet {
     })
   }
 
+  /** Kills a process that does not come back; the last one does. */
+  readonly killForGood = (life: Service.Life): void => this.kill(life, this.all.length > 1 ? FOR_GOOD_MS : 0)
+
   kill(life: Service.Life | undefined, downMs = 0): void {
     if (life?.isAlive !== true) return
     this.options.met("a death")
@@ -231,7 +242,7 @@ export class Fleet {
     if (life?.isAlive !== true || shared === undefined || this.isHealed) return
     // A transaction of a runner that stands still is another fault: here the others write meanwhile.
     if (disk.database.isTransaction && disk.writer === life) return void world.after(1, () => this.trouble(trouble))
-    const { ms, type } = trouble
+    const { diesAfter, ms, type } = trouble
     met(`a runner ${type}`)
     timeline.add(life.name, `${type}, ${ms} ms`)
     switch (type) {
@@ -239,6 +250,7 @@ export class Fleet {
         world.freeze(life, ms)
         this.moved(ms)
         gone()
+        if (diesAfter !== undefined) world.after(ms + diesAfter, () => this.killForGood(life))
         return void world.after(ms, gone)
       case "loses its locks":
         shared.locks.cut(life)

@@ -35,6 +35,14 @@ interface Value {
   readonly basis?: { readonly delayMs?: number; readonly scheduledMs?: number; readonly hintMs?: number }
 }
 
+/** What a runner has appended to a turn. */
+interface Written {
+  readonly turnId: string
+  readonly seq: number
+  readonly records: ReadonlyArray<unknown>
+  readonly events: ReadonlyArray<{ readonly type: string }>
+}
+
 /** The turn of a call that the gateway holds. */
 export interface Held {
   readonly turn: string
@@ -213,14 +221,41 @@ export class Laws {
     return _tag === "Retry" ? retryAt : undefined
   }
 
-  /** A runner has appended a record. Two that believe they run a turn may append the same: one of them is refused. */
-  written(by: Process, record: string): void {
-    const other = this.writers.get(record) ?? by
-    this.writers.set(record, by)
-    this.check("X6 a record is of one runner", other === by, () => `${record} is of ${other.name} and of ${by.name}`)
+  /** A runner has appended records. Two that believe they run a turn may append the same: one of them is refused. */
+  written(by: Process, { events, records, seq, turnId }: Written): void {
+    for (const n of records.keys()) {
+      const record = `${turnId}/${seq + n}`
+      const other = this.writers.get(record) ?? by
+      this.writers.set(record, by)
+      this.check("X6 a record is of one runner", other === by, () => `${record} is of ${other.name} and of ${by.name}`)
+    }
+    if (events.length > 0) {
+      const known = this.places.get(by) ?? new Set()
+      const conversation = this.conversationOf(turnId)
+      if (!known.has(conversation)) for (const call of callsIn(JSON.stringify(events))) this.unpassed.add(call)
+      this.places.set(by, known.add(conversation))
+    }
+    const isEnd = events.at(-1)?.type === "turn-end"
+    this.check(
+      "X6 a sealed turn takes no record",
+      isEnd || this.stateOf(turnId) === "unsealed",
+      () => `${by.name} appends to ${turnId}`
+    )
+  }
+
+  /** A process has taken turns over. */
+  tookOver(by: Process): void {
+    this.places.delete(by)
   }
 
   private readonly writers = new Map<string, Process>()
+  /** The conversations in which each process has appended events since it took turns over. */
+  private readonly places = new Map<Process, Set<string>>()
+  /**
+   * Calls whose message is among the first events that their process appends to a conversation. A watcher that comes while those are appended
+   * reads them from the disk, and gets the text after its message: the hub has passed no event yet (Watching.V3).
+   */
+  readonly unpassed = new Set<number>()
 
   /** A step begins below the limit of spending of its turn or conversation (X11). */
   spends(turn: string, { per, tokens }: SpendLimit): void {

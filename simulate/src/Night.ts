@@ -262,7 +262,10 @@ class Night {
   }
 
   private prompt(plan: Plan.Prompted): Prompter {
-    const prompter = new Prompter(this.around, plan)
+    const { fleet, world } = this
+    const prompter = new Prompter(this.around, plan, (by) => {
+      if (plan.isFatal === true) world.after(0, () => fleet.killForGood(by))
+    })
     this.prompters.push(prompter)
     return prompter
   }
@@ -361,6 +364,6 @@ const sharedBy = ({ distanceMs, runners, seed }: Plan.Plan, world: World, laws: 
     links: new Links(world, Chance.make(seed, "links")),
     shards,
     wayMs: distanceMs === undefined ? undefined : () => distance.between(0, distanceMs),
-    written: (by, record) => laws.written(by, record)
+    written: (by, append) => laws.written(by, append)
   }
 }

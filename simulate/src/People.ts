@@ -45,7 +45,7 @@ export const ask = <A, E extends { readonly _tag: string; readonly message: stri
   { laws, life, whenGone, world }: Surroundings,
   call: (service: Service) => Effect.Effect<A, E>,
   then: (outcome: Outcome<A>) => void,
-  atOnce: (value: A) => void = () => {}
+  atOnce: (value: A, by: Life) => void = () => {}
 ): void => {
   const asked = life()
   const service = asked?.service
@@ -60,7 +60,7 @@ export const ask = <A, E extends { readonly _tag: string; readonly message: stri
     Effect.runFork(call(service)).addObserver((exit) => {
       if (!asked.isAlive) return
       if (Exit.isSuccess(exit)) {
-        atOnce(exit.value)
+        atOnce(exit.value, asked)
         return over({ type: "answered", value: exit.value })
       }
       const failure = exit.cause.reasons.find(Cause.isFailReason)
@@ -81,10 +81,13 @@ export class Prompter {
   private readonly sent = new Set<string>()
   private readonly waiting: Array<() => void> = []
   private readonly around: Surroundings
+  private readonly answered: (by: Life) => void
 
-  constructor(around: Surroundings, plan: Prompted) {
+  /** `answered` is called with the process that acknowledges it. */
+  constructor(around: Surroundings, plan: Prompted, answered: (by: Life) => void = () => {}) {
     this.around = around
     this.plan = plan
+    this.answered = answered
   }
 
   begin(): void {
@@ -141,9 +144,10 @@ export class Prompter {
           )
         world.after(PAUSE_MS, () => whenReady(() => this.send()))
       },
-      (turn) => {
+      (turn, by) => {
         laws.acknowledged.add(turn)
         laws.check("C2 nothing acknowledged is lost", laws.turnOf(id) === turn, () => `${id}, ${turn}, is not on disk`)
+        this.answered(by)
       }
     )
   }

@@ -19,6 +19,8 @@ export interface Prompted {
   readonly isSubmitted: boolean
   /** Sends it a second time from another place, so much later. */
   readonly againAfter: number | undefined
+  /** The process that answers it dies then, and does not come back. */
+  readonly isFatal?: true
 }
 
 /** A time, or so much after the beginning of a call, its last frame, its break, or the end of the wait that follows it, if not before. */
@@ -96,6 +98,8 @@ export interface Trouble {
   readonly runner: Place
   readonly type: "freezes" | "loses its locks" | "is cut off"
   readonly ms: number
+  /** It dies so long after it was frozen, and does not come back. */
+  readonly diesAfter?: number
 }
 
 /** A death or a stop of a process. */

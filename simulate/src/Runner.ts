@@ -17,8 +17,8 @@ export interface Shared {
   readonly shards: number
   /** How long a statement, or its answer, is on its way between a runner and the database; absent: no time. */
   readonly wayMs: (() => number) | undefined
-  /** A runner has appended a record: turn and number. */
-  readonly written: (by: Process, record: string) => void
+  /** A runner has appended something of a turn. */
+  readonly written: (by: Process, append: TurnLog.Append) => void
 }
 
 /** The database of the configuration, which no one connects to. */
@@ -67,9 +67,7 @@ const distant = (
       there(
         Effect.tap(log.append(appends), (outcomes) =>
           Effect.sync(() => {
-            for (const [i, { records, seq, turnId }] of appends.entries())
-              for (const n of outcomes[i]?._tag === "Success" ? records.keys() : [])
-                written(owner, `${turnId}/${seq + n}`)
+            for (const [i, append] of appends.entries()) if (outcomes[i]?._tag === "Success") written(owner, append)
           })
         )
       ),

@@ -18,6 +18,8 @@ export class Watcher {
   private readonly lasts: Array<number>
   /** The call whose words are shown, by turn and step. */
   private readonly shown = new Map<string, number>()
+  /** The calls whose message has come. */
+  private readonly kept = new Set<number>()
   private readonly steps = new Map<string, { readonly step: number; text: string }>()
   /** The last wait of each turn that this connection has announced. */
   private readonly waits = new Map<string, string>()
@@ -165,6 +167,11 @@ export class Watcher {
         )
         const call = said[0] ?? -1
         this.shown.set(place, call)
+        laws.check(
+          "X3 text precedes its message",
+          !isShared || laws.unpassed.has(call) || !this.kept.has(call),
+          () => `${this.name} has the message of call ${call}, and gets ${event.delta}`
+        )
         laws.check("X3 a step's text has its beginning", step !== undefined, () => `${this.name}: ${event.delta}`)
         if (step === undefined) return
         step.text += event.delta
@@ -185,6 +192,7 @@ export class Watcher {
           known === undefined || said.length === 0 || said[0] === known,
           () => `${this.name} was shown call ${known} of ${place}, and the message is of call ${said.join(", ")}`
         )
+        for (const call of said) this.kept.add(call)
         this.steps.delete(turnId)
         return
       }

@@ -19,11 +19,6 @@ const MENDED = [
   [3001099, "rule X5: an extension of the budget begins the gate's hold anew"],
   [6000669, "rule X3: a turn runs behind later ones after a commit that was stored and reported as failed"],
   [8004405, "rule P3: a wait that the gate has ended early is given to the next one whole"],
-  [11001081, "rule X4: a command of several runners that is sent again reaches the next turn"],
-  [
-    11003731,
-    "rule X4: a command of several runners that is sent again reaches the next turn, after an end of the wait"
-  ],
   [11001647, "rule X4: a command that is sent again after the end of its turn has had no effect"],
   [11001995, "rule X13: a held call whose acceptance was stored and reported as failed has no end"],
   [207860944, "rule X13: a held call whose first records were refused has no end"],
