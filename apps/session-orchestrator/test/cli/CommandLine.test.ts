@@ -22,11 +22,10 @@ const conversationId = Ids.ConversationId.make("c-1")
 const turnId = Ids.TurnId.make("t-1")
 
 /** Stores a turn of a conversation. */
-const accepted = (conversationId: Ids.ConversationId) =>
-  Effect.gen(function* () {
-    yield* (yield* Store).createConversation(NumberedData.conversation(1, { conversationId, createdAt: 1_000 }))
-    yield* Logged.accept(NumberedData.turn(1, 1, { conversationId, turnId, acceptedAt: 1_000 }))
-  })
+const accepted = Effect.fnUntraced(function* (conversationId: Ids.ConversationId) {
+  yield* (yield* Store).createConversation(NumberedData.conversation(1, { conversationId, createdAt: 1_000 }))
+  yield* Logged.accept(NumberedData.turn(1, 1, { conversationId, turnId, acceptedAt: 1_000 }))
+})
 
 describe("holdfast turns", () => {
   const turn = (over: Partial<TurnReport>): TurnReport => ({
@@ -133,12 +132,11 @@ describe("holdfast turns", () => {
 
 describe("holdfast report", () => {
   const fill = accepted(Ids.ConversationId.make("c1"))
-  const report = (...args: ReadonlyArray<string>) =>
-    Effect.gen(function* () {
-      yield* TestClock.setTime(1_933_000_000_000)
-      const inspection = Inspected.layer(args.includes("--conversation") ? fill : Effect.void)
-      return yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })
-    })
+  const report = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+    yield* TestClock.setTime(1_933_000_000_000)
+    const inspection = Inspected.layer(args.includes("--conversation") ? fill : Effect.void)
+    return yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })
+  })
   const inJson = (...args: ReadonlyArray<string>) =>
     Effect.map(report("--json", ...args), ({ stdout }): { readonly [key: string]: number } => JSON.parse(stdout))
 

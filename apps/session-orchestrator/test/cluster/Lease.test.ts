@@ -23,32 +23,6 @@ const make = makeWith((storage) => storage)
 const isWaiting = (fiber: Fiber.Fiber<void>): boolean => fiber.pollUnsafe() === undefined
 
 describe("Lease", () => {
-  It.effect("a shard is surely owned from its lock on, and each time that this is confirmed", function* () {
-    const { storage, of } = yield* make
-    const first = yield* Effect.forkChild(of(one), { startImmediately: true })
-    expect(isWaiting(first)).toBe(true)
-    yield* storage.acquire(self, [one])
-    yield* Fiber.join(first)
-    yield* TestClock.adjust(Lease.SURE_MS - 1)
-    yield* storage.refresh(self, [one])
-    yield* TestClock.adjust(Lease.SURE_MS - 1)
-    yield* of(one)
-  })
-
-  It.effect(
-    "rule X6: a caller that was frozen for as long as a lock lasts waits until the lock is confirmed",
-    function* () {
-      const { storage, of } = yield* make
-      yield* storage.acquire(self, [one])
-      yield* TestClock.adjust(Lease.SURE_MS)
-      const late = yield* Effect.forkChild(of(one), { startImmediately: true })
-      yield* TestClock.adjust(1_000)
-      expect(isWaiting(late)).toBe(true)
-      yield* storage.refresh(self, [one])
-      yield* Fiber.join(late)
-    }
-  )
-
   /** The clock of the test, whose two readings may stand apart. */
   const apart = Effect.map(Clock.Clock, (clock) => {
     const ahead = { wallMs: 0, monotonicMs: 0 }

@@ -208,15 +208,6 @@ describe("a held call whose answer was cut by the death of its process", () => {
     expect(done).toEqual(["resume", "call", "accept"])
   })
 
-  It.effect("rule X13: is a new call, too, when the next process has recorded its failure", function* () {
-    const { begin, done, records, until, waits } = yield* rig
-    records.last = cut
-    waits.gaveUp(wait, FAILURE, 0)
-    yield* begin(client().answer)
-    yield* until("accept")
-    expect(done).toEqual(["call", "accept"])
-  })
-
   It.effect("rule X13: is a new call, too, at a runner where the same call gave up long ago", function* () {
     const { begin, done, end, records, until, waits } = yield* rig
     const refusal = { head: { status: 503, statusText: "", headers: [] }, body: [] }

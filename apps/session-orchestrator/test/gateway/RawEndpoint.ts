@@ -1,4 +1,4 @@
-/** An endpoint that records the calls as bytes, and answers each as a test says. */
+/** An endpoint that records the calls as bytes, and answers each as a test has scripted. */
 import { Effect } from "effect"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"

@@ -12,6 +12,7 @@ import { WaitIsOver, withWait } from "../service/LongerWaits.ts"
 import * as FakeConversations from "./FakeConversations.ts"
 import * as Socket from "./Socket.ts"
 import * as TestServer from "./TestServer.ts"
+import * as It from "../It.ts"
 
 const bindError = (options: Partial<HttpServer.Options>) =>
   Layer.build(TestServer.layer(options)).pipe(
@@ -20,18 +21,17 @@ const bindError = (options: Partial<HttpServer.Options>) =>
     Effect.map((error) => error.message)
   )
 
-it.effect("a port that is in use is named, with what to do", () =>
-  Effect.gen(function* () {
-    const { port } = yield* TestServer.start()
-    const message = yield* bindError({ port })
-    expect(message).toBe(
-      `Cannot listen on 127.0.0.1:${port}: the port is in use. Stop what listens there, or choose another port with --port or server.port.`
-    )
-  })
-)
+It.effect("a port that is in use is named, with what to do", function* () {
+  const { port } = yield* TestServer.start()
+  const message = yield* bindError({ port })
+  expect(message).toBe(
+    `Cannot listen on 127.0.0.1:${port}: the port is in use. Stop what listens there, or choose another port with --port or server.port.`
+  )
+})
 
-it.effect("HttpServer.H4: a request that arrives before the service is ready is answered once it is ready", () =>
-  Effect.gen(function* () {
+It.effect(
+  "HttpServer.H4: a request that arrives before the service is ready is answered once it is ready",
+  function* () {
     const config = Configurations.config()
     const options = { ...config.server, port: 0 }
     const bound = yield* Layer.build(HttpServer.bound(options))
@@ -52,41 +52,33 @@ it.effect("HttpServer.H4: a request that arrives before the service is ready is 
       ])
     )
     expect((yield* Fiber.join(early)).status).toBe(201)
-  })
+  }
 )
 
-it.effect("an address that is not the machine's is named, with what to do", () =>
-  Effect.gen(function* () {
-    const message = yield* bindError({ host: "192.0.2.1", port: 0, token: Redacted.make("a-token-of-some-length") })
-    expect(message).toContain("Cannot listen on 192.0.2.1:0: this machine does not have that address.")
-  })
-)
+It.effect("an address that is not the machine's is named, with what to do", function* () {
+  const message = yield* bindError({ host: "192.0.2.1", port: 0, token: Redacted.make("a-token-of-some-length") })
+  expect(message).toContain("Cannot listen on 192.0.2.1:0: this machine does not have that address.")
+})
 
-it.effect("an address that others can reach is refused without a token", () =>
-  Effect.gen(function* () {
-    for (const host of ["0.0.0.0", "::", "192.168.1.5", "holdfast.example.org"]) {
-      expect(yield* bindError({ host, port: 0 })).toContain("without a token")
-    }
-  })
-)
+It.effect("an address that others can reach is refused without a token", function* () {
+  for (const host of ["0.0.0.0", "::", "192.168.1.5", "holdfast.example.org"]) {
+    expect(yield* bindError({ host, port: 0 })).toContain("without a token")
+  }
+})
 
-it.effect("a request head that arrives too slowly is cut, with a problem", () =>
-  Effect.gen(function* () {
-    const { port } = yield* TestServer.start({ headTimeoutMs: 100, requestTimeoutMs: 100 })
-    const answer = yield* Socket.raw(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
-    expect(answer).toContain("/docs#problem-request-timeout")
-  })
-)
+It.effect("a request head that arrives too slowly is cut, with a problem", function* () {
+  const { port } = yield* TestServer.start({ headTimeoutMs: 100, requestTimeoutMs: 100 })
+  const answer = yield* Socket.raw(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+  expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+  expect(answer).toContain("/docs#problem-request-timeout")
+})
 
-it.effect("a body that arrives too slowly is cut", () =>
-  Effect.gen(function* () {
-    const { port } = yield* TestServer.start({ headTimeoutMs: 100, requestTimeoutMs: 100 })
-    const head =
-      "POST /v1/conversations HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100"
-    expect(yield* Socket.raw(port, `${head}\r\n\r\n{"mod`)).toMatch(/^HTTP\/1\.1 408 /)
-  })
-)
+It.effect("a body that arrives too slowly is cut", function* () {
+  const { port } = yield* TestServer.start({ headTimeoutMs: 100, requestTimeoutMs: 100 })
+  const head =
+    "POST /v1/conversations HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100"
+  expect(yield* Socket.raw(port, `${head}\r\n\r\n{"mod`)).toMatch(/^HTTP\/1\.1 408 /)
+})
 
 it.effect("an answer may take longer than the limit of a request", () =>
   withWait(
@@ -112,14 +104,12 @@ it.effect("an answer may take longer than the limit of a request", () =>
   )
 )
 
-it.effect("text that is no HTTP, or too long, is a problem too", () =>
-  Effect.gen(function* () {
-    const { port } = yield* TestServer.start()
-    expect(yield* Socket.raw(port, "SSH-2.0-hello\r\n\r\n")).toContain("/docs#problem-invalid-request")
-    const large = `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(20_000)}\r\n\r\n`
-    expect(yield* Socket.raw(port, large)).toContain("/docs#problem-head-too-large")
-  })
-)
+It.effect("text that is no HTTP, or too long, is a problem too", function* () {
+  const { port } = yield* TestServer.start()
+  expect(yield* Socket.raw(port, "SSH-2.0-hello\r\n\r\n")).toContain("/docs#problem-invalid-request")
+  const large = `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(20_000)}\r\n\r\n`
+  expect(yield* Socket.raw(port, large)).toContain("/docs#problem-head-too-large")
+})
 
 /** A server in its own scope, which the test closes. */
 const closable = Effect.gen(function* () {
@@ -130,33 +120,29 @@ const closable = Effect.gen(function* () {
   return { close: Scope.close(scope, Exit.void), conversation, path, server }
 })
 
-it.effect("at a shutdown streams are closed, and the port is free afterwards", () =>
-  Effect.gen(function* () {
-    const { close, path, server } = yield* closable
-    const headers = { accept: "application/x-ndjson" }
-    const turn = yield* server.open({ path: `${path}/turns`, headers, body: { prompt: "hello", turnId: "t" } })
-    const watcher = yield* server.open({ path: `${path}/events` })
-    yield* close
-    // A turn's stream is cut, so that no client takes it for complete; an endless stream just ends.
-    expect(Exit.isFailure(yield* Effect.exit(turn.rest))).toBe(true)
-    expect(yield* watcher.rest).toMatch(/^event: reconnect\ndata: \{"code":"shutting-down",/)
-    expect(server.conversations.calls).toEqual([])
-    yield* Effect.callback<void>((resume) => {
-      const again = createServer().listen(server.port, "127.0.0.1", () => again.close(() => resume(Effect.void)))
-    })
+It.effect("at a shutdown streams are closed, and the port is free afterwards", function* () {
+  const { close, path, server } = yield* closable
+  const headers = { accept: "application/x-ndjson" }
+  const turn = yield* server.open({ path: `${path}/turns`, headers, body: { prompt: "hello", turnId: "t" } })
+  const watcher = yield* server.open({ path: `${path}/events` })
+  yield* close
+  // A turn's stream is cut, so that no client takes it for complete; an endless stream just ends.
+  expect(Exit.isFailure(yield* Effect.exit(turn.rest))).toBe(true)
+  expect(yield* watcher.rest).toMatch(/^event: reconnect\ndata: \{"code":"shutting-down",/)
+  expect(server.conversations.calls).toEqual([])
+  yield* Effect.callback<void>((resume) => {
+    const again = createServer().listen(server.port, "127.0.0.1", () => again.close(() => resume(Effect.void)))
   })
-)
+})
 
-it.effect("at a shutdown a client that waits for JSON gets a problem that asks it to retry", () =>
-  Effect.gen(function* () {
-    const { close, path, server } = yield* closable
-    const waiting = yield* Effect.forkChild(
-      server.call({ path: `${path}/turns`, body: { prompt: "hello", turnId: "t" } })
-    )
-    yield* server.conversations.arrival("t")
-    yield* close
-    const { status, text } = yield* Fiber.join(waiting)
-    expect(status).toBe(503)
-    expect(JSON.parse(text).type).toBe("/docs#problem-shutting-down")
-  })
-)
+It.effect("at a shutdown a client that waits for JSON gets a problem that asks it to retry", function* () {
+  const { close, path, server } = yield* closable
+  const waiting = yield* Effect.forkChild(
+    server.call({ path: `${path}/turns`, body: { prompt: "hello", turnId: "t" } })
+  )
+  yield* server.conversations.arrival("t")
+  yield* close
+  const { status, text } = yield* Fiber.join(waiting)
+  expect(status).toBe(503)
+  expect(JSON.parse(text).type).toBe("/docs#problem-shutting-down")
+})

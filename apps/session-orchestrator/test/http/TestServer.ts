@@ -20,24 +20,23 @@ export const layer = (options: Partial<HttpServer.Options>) => {
   )
 }
 
-export const start = (options: Partial<HttpServer.Options> = {}) =>
-  Effect.gen(function* () {
-    const conversations = FakeConversations.make()
-    const context = yield* Layer.build(layer({ port: 0, ...options }).pipe(Layer.provide(conversations.layer)))
-    const { address } = Context.get(context, EffectHttpServer.HttpServer)
-    if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
-    const { port } = address
-    const create = Effect.map(
-      Socket.call(port, { path: "/v1/conversations", body: {} }),
-      ({ text }): string => JSON.parse(text).conversationId
-    )
-    return {
-      port,
-      conversations,
-      condition: Context.get(context, Condition.Condition),
-      drain: Context.get(context, Drain.Drain),
-      create,
-      call: (request: Socket.Request) => Socket.call(port, request),
-      open: (request: Socket.Request) => Socket.open(port, request)
-    }
-  })
+export const start = Effect.fnUntraced(function* (options: Partial<HttpServer.Options> = {}) {
+  const conversations = FakeConversations.make()
+  const context = yield* Layer.build(layer({ port: 0, ...options }).pipe(Layer.provide(conversations.layer)))
+  const { address } = Context.get(context, EffectHttpServer.HttpServer)
+  if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
+  const { port } = address
+  const create = Effect.map(
+    Socket.call(port, { path: "/v1/conversations", body: {} }),
+    ({ text }): string => JSON.parse(text).conversationId
+  )
+  return {
+    port,
+    conversations,
+    condition: Context.get(context, Condition.Condition),
+    drain: Context.get(context, Drain.Drain),
+    create,
+    call: (request: Socket.Request) => Socket.call(port, request),
+    open: (request: Socket.Request) => Socket.open(port, request)
+  }
+})

@@ -68,21 +68,9 @@ describe("PolicyText", () => {
     )
   })
 
-  it("has the most that jitter adds, in whole per cent", () => {
-    const jittered = policy({ jitter: { factor: 0.5 } })
-    expect(PolicyText.remarks(jittered)[0]).toMatch(/^Jitter adds up to 50 % /)
-    expect(PolicyText.primitives(jittered)).toContainEqual(["jitter", "up to 50 % more"])
-  })
-
   it("A schedule without a longest wait can be without end", () => {
     const { maxDelayMs: _maxDelayMs, ...endless } = policy({ budget: "Infinity" })
     expect(PolicyText.table(endless, 5).at(-1)).toContain("nothing in this configuration ends it.")
-  })
-
-  it("rule A6: names the kinds of failure that ignore a provider's wait", () => {
-    const one = (reasons: object) => PolicyText.remarks(policy({ reasons }))
-    expect(one({ overloaded: { hint: "ignore" } })).toContain("For overloaded it is not followed.")
-    expect(one({}).join()).not.toContain("it is not followed")
   })
 
   it("rule A2: cycling is counted in attempts", () => {

@@ -309,14 +309,6 @@ describe("a gatekeeper", () => {
     expect(turns.filter(({ mayShare }) => !mayShare).map(isShared)).toEqual([false, false, false])
   })
 
-  it("rule X5: turns that wait over a restart have a probe, though this process has seen no failure", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
-    const turns = Array.from({ length: 50 }, () => new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain"))
-    clock.move(HALF_AN_HOUR - 1)
-    expect(turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => ticket.isProbe))).toEqual([true, true])
-  })
-
   it("rule X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)

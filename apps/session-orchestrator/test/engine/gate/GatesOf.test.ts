@@ -4,6 +4,7 @@ import { Timer } from "@holdfast/journal"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
+import * as It from "../../It.ts"
 
 const target = { provider: "a", model: "m" }
 const endpoint = { baseUrl: "http://a", credential: "K" }
@@ -32,67 +33,60 @@ describe("the gate of an endpoint", () => {
     assert.match(key, /^[\w-]{43}$/)
   })
 
-  it.effect("is kept, except idle ones when there are a thousand", () =>
-    Effect.gen(function* () {
-      const { of } = yield* gates
-      const gateOf = (n: number) => of({ target: { provider: "a", model: `m${n}` } }) ?? assert.fail("it has no gate")
-      const [idle, busy] = [gateOf(0), gateOf(1)]
-      const ticket = busy.admit()
-      for (let n = 2; n < 1_000; n++) gateOf(n)
-      assert.strictEqual(gateOf(0), idle)
-      gateOf(1_000)
-      assert.notStrictEqual(gateOf(0), idle)
-      assert.strictEqual(gateOf(1), busy)
-      ticket.giveBack()
-      assert.isUndefined(of({ target: { provider: "b", model: "m" } }))
-    })
-  )
+  It.effect("is kept, except idle ones when there are a thousand", function* () {
+    const { of } = yield* gates
+    const gateOf = (n: number) => of({ target: { provider: "a", model: `m${n}` } }) ?? assert.fail("it has no gate")
+    const [idle, busy] = [gateOf(0), gateOf(1)]
+    const ticket = busy.admit()
+    for (let n = 2; n < 1_000; n++) gateOf(n)
+    assert.strictEqual(gateOf(0), idle)
+    gateOf(1_000)
+    assert.notStrictEqual(gateOf(0), idle)
+    assert.strictEqual(gateOf(1), busy)
+    ticket.giveBack()
+    assert.isUndefined(of({ target: { provider: "b", model: "m" } }))
+  })
 })
 
 describe("a turn that waits", () => {
   const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, delayMs: 4_000, route: { target }, since: 1_000 }
   const hint = { retryAfterMs: 700, source: "retry-after" } as const
 
-  it.effect("may be called early if its failure concerns the endpoint, but not before its hint", () =>
-    Effect.gen(function* () {
-      const known = yield* gates
-      const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
-      const of = (over: Partial<Parameters<typeof Gates.waitOf>[2]>) =>
-        Gates.waitOf(known, turnId, { ...wait, ...over })
-      const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
-      assert.deepStrictEqual(of({}), base)
-      assert.deepStrictEqual(of({ failure: { ...overloaded, hint } }), { ...base, notBefore: 1_700 })
-      assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
-      const past = { odd: 1.5, restsUntil: 9_000 }
-      assert.deepStrictEqual(of({ basis: { past } }), { ...base, past })
-      const own = { ...overloaded, reason: "context-overflow" } as const
-      assert.deepStrictEqual(of({ failure: own }), { ...base, notBefore: Infinity })
-      assert.isUndefined(of({ route: { target: { provider: "b", model: "m" } } }))
-    })
-  )
+  It.effect("may be called early if its failure concerns the endpoint, but not before its hint", function* () {
+    const known = yield* gates
+    const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
+    const of = (over: Partial<Parameters<typeof Gates.waitOf>[2]>) => Gates.waitOf(known, turnId, { ...wait, ...over })
+    const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
+    assert.deepStrictEqual(of({}), base)
+    assert.deepStrictEqual(of({ failure: { ...overloaded, hint } }), { ...base, notBefore: 1_700 })
+    assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
+    const past = { odd: 1.5, restsUntil: 9_000 }
+    assert.deepStrictEqual(of({ basis: { past } }), { ...base, past })
+    const own = { ...overloaded, reason: "context-overflow" } as const
+    assert.deepStrictEqual(of({ failure: own }), { ...base, notBefore: Infinity })
+    assert.isUndefined(of({ route: { target: { provider: "b", model: "m" } } }))
+  })
 
-  it.effect("has the same wait by its record, on its own route or on its conversation's model", () =>
-    Effect.gen(function* () {
-      const known = yield* gates
-      const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
-      const begun = { retryAt: 5_000, since: 1_000, isMoved: false, target: undefined }
-      const decided = (over: object) =>
-        ({ decision: { _tag: "Retry", attempt: 0, delayMs: 4_000, retryAt: 5_000, ...over } }) as const
-      const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[2]>, model = "a/m") =>
-        Gates.waitOfRecord(known, turnId, { ...begun, ...decided({}), ...over }, model)
-      const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
-      assert.deepStrictEqual(of({}), base)
-      assert.deepStrictEqual(of(decided({ basis: { hintMs: 700 } })), { ...base, notBefore: 1_700 })
-      assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
-      assert.deepStrictEqual(of(decided({ basis: { ofEndpoint: false } })), { ...base, notBefore: Infinity })
-      assert.deepStrictEqual(of(decided({ basis: { isLast: true } })), { ...base, mayShare: false })
-      const past = { odd: 1.5, restsUntil: 9_000 }
-      assert.deepStrictEqual(of(decided({ basis: { past } })), { ...base, past })
-      assert.deepStrictEqual(of(decided({ route: { target } }), "b/m"), base)
-      assert.deepStrictEqual(of({ target: "a/m" }, "b/m"), base)
-      assert.isUndefined(of({ decision: undefined }))
-      assert.isUndefined(of({}, "b/m"))
-      assert.isUndefined(of({}, "none"))
-    })
-  )
+  It.effect("has the same wait by its record, on its own route or on its conversation's model", function* () {
+    const known = yield* gates
+    const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
+    const begun = { retryAt: 5_000, since: 1_000, isMoved: false, target: undefined }
+    const decided = (over: object) =>
+      ({ decision: { _tag: "Retry", attempt: 0, delayMs: 4_000, retryAt: 5_000, ...over } }) as const
+    const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[2]>, model = "a/m") =>
+      Gates.waitOfRecord(known, turnId, { ...begun, ...decided({}), ...over }, model)
+    const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
+    assert.deepStrictEqual(of({}), base)
+    assert.deepStrictEqual(of(decided({ basis: { hintMs: 700 } })), { ...base, notBefore: 1_700 })
+    assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
+    assert.deepStrictEqual(of(decided({ basis: { ofEndpoint: false } })), { ...base, notBefore: Infinity })
+    assert.deepStrictEqual(of(decided({ basis: { isLast: true } })), { ...base, mayShare: false })
+    const past = { odd: 1.5, restsUntil: 9_000 }
+    assert.deepStrictEqual(of(decided({ basis: { past } })), { ...base, past })
+    assert.deepStrictEqual(of(decided({ route: { target } }), "b/m"), base)
+    assert.deepStrictEqual(of({ target: "a/m" }, "b/m"), base)
+    assert.isUndefined(of({ decision: undefined }))
+    assert.isUndefined(of({}, "b/m"))
+    assert.isUndefined(of({}, "none"))
+  })
 })

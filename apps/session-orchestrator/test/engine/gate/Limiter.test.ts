@@ -22,23 +22,6 @@ const ask = (limiter: Limiter, tokens = 0) =>
   })
 
 describe("Limiter", () => {
-  It.effect("a minute's requests wait for the clock, which is set once", function* () {
-    const clock = new ManualClock()
-    const limiter = new Limiter({ requestsPerMinute: 1 }, clock)
-    const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
-    yield* first.end
-    expect(clock.size).toBe(1)
-    clock.move(60_999)
-    expect(second.permit).toBeUndefined()
-    clock.move(1)
-    expect(second.permit).toBeDefined()
-    expect(third.permit).toBeUndefined()
-    expect(clock.size).toBe(1)
-    yield* third.end
-    yield* second.end
-    expect(clock.size).toBe(0)
-  })
-
   It.effect("tokens that a call did not use are given back, and those beyond the estimate count", function* () {
     const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
     expect(limiter.countsTokens).toBe(true)

@@ -116,15 +116,6 @@ describe("a command", () => {
     }
   )
 
-  it.effect("rule X4: during shutdown: refused, and never answered as taken", () =>
-    waiting({ append: full().append, retry: RESIDENT }, function* ({ recorded, steer, stop }) {
-      const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
-      yield* stop
-      assert.strictEqual((yield* Fiber.join(answer))._tag, "TurnStopped")
-      assert.deepStrictEqual(yield* recorded, [])
-    })
-  )
-
   it.effect(
     "rule X4: not recorded because of a defect: answered with the error at once, and taken when it is sent again",
     () => {

@@ -61,17 +61,6 @@ describe("a wait", () => {
     }
   )
 
-  It.effect("rule X4: that stands by takes a command at once, and before its elapsed time", function* () {
-    const wait = new TurnWait()
-    const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
-    wait.elapse()
-    yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
-    yield* Fiber.join(ready)
-    assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
-    // An end that was moved no longer ends the wait (TurnWait.W3), so its gate has nothing to ring for.
-    assert.isFalse(wait.hasNews)
-  })
-
   It.effect("TurnWait.W4: a command that was never recorded is answered by the turn's outcome", function* () {
     for (const [outcome, expected] of [
       [Exit.void, false],
@@ -104,19 +93,6 @@ describe("a wait", () => {
     }
   )
 
-  It.effect("rule X4: takes no command twice, nor one that is on record", function* () {
-    const wait = new TurnWait()
-    wait.markTaken(["old"])
-    const fiber = yield* Effect.forkChild(
-      sleeps(wait, Effect.never, () => {}),
-      { startImmediately: true }
-    )
-    assert.isTrue(yield* wait.steer({ type: "now", by: by("old") }))
-    assert.isUndefined(fiber.pollUnsafe())
-    yield* asking(wait.steer({ type: "cancelled", by: by("new") }))
-    assert.strictEqual((yield* Fiber.join(fiber)).type, "cancelled")
-  })
-
   It.effect("rule X4: drops a command that arrived before its record was read", function* () {
     const wait = new TurnWait()
     const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
@@ -125,18 +101,5 @@ describe("a wait", () => {
     yield* Effect.yieldNow
     assert.isTrue(old())
     assert.deepStrictEqual((yield* sleeps(wait, Effect.never, () => {})).by, by("new"))
-  })
-
-  It.effect("TurnWait.W3, X4: an end that was moved does not end it, though its time had come", function* () {
-    const wait = new TurnWait()
-    wait.elapse()
-    yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
-    wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
-    assert.isFalse(wait.hasNews)
-    // An extended budget moves no end.
-    wait.elapse()
-    yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
-    wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
-    assert.strictEqual((yield* sleeps(wait, Effect.never, () => {})).type, "elapsed")
   })
 })

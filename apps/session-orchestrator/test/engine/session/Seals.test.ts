@@ -1,5 +1,4 @@
 import { assert, describe } from "@effect/vitest"
-import { TurnStopped } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Fiber } from "effect"
 import { Seals } from "../../../src/engine/session/Seals.ts"
@@ -18,14 +17,6 @@ describe("the seals", () => {
     seals.report(turnId, Exit.succeed(end))
     for (const fiber of fibers) assert.strictEqual(yield* Fiber.join(fiber), end)
     assert.strictEqual(seals.size, 0)
-  })
-
-  It.effect("report a turn that stops without a seal too", function* () {
-    const seals = new Seals()
-    const stopped = new TurnStopped.TurnStopped({ message: "elsewhere" })
-    const fiber = yield* Effect.forkChild(Effect.flip(seals.await(turnId)), { startImmediately: true })
-    seals.report(turnId, Exit.fail(stopped))
-    assert.strictEqual(yield* Fiber.join(fiber), stopped)
   })
 
   It.effect("keep nothing of callers that have left, nor of turns without callers", function* () {

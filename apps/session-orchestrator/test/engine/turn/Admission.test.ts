@@ -12,6 +12,7 @@ import * as Gates from "../../../src/engine/gate/Gates.ts"
 import { type GateTicket, wakeEarly } from "../../../src/engine/gate/Gatekeeper.ts"
 import { shut } from "../gate/GateStates.ts"
 import { TurnLife } from "../../../src/engine/session/TurnLife.ts"
+import * as It from "../../It.ts"
 
 const request: Provider.ProviderRequest = {
   conversationId: Ids.ConversationId.make("c"),
@@ -54,6 +55,10 @@ const layer = (allowance: Allowance.Allowance) =>
     () => allowance
   ).pipe(Layer.provide(Timer.layer))
 
+/** Declares tests with a provider without limits, and with a limit of one call at once. */
+const gated = It.within(layer({}))
+const oneAtOnce = It.within(layer({ calls: 1 }))
+
 /** Runs one attempt in the background. */
 const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], ticket?: GateTicket) => {
   const turn = new TurnLife(request.turnId)
@@ -66,67 +71,64 @@ const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Serv
   )
 }
 
-it.effect(
+gated(
   "rule X1, X5: the record of a wait has what the gate keeps of the turn, unless the retry goes elsewhere",
-  () =>
-    Effect.gen(function* () {
-      const gates = yield* Gates.Gates
-      const gatekeeper = gates.of(request) ?? expect.fail("it has no gate")
-      const past = { odd: 1.5, restsUntil: 9_000 }
-      const { turnId } = request
-      const wait = { gatekeeper, turnId, since: 0, waitMs: 5_000, notBefore: 0, isWanted: false, mayShare: true, past }
-      gatekeeper.enter({ ...wait, wake: () => {}, held: () => {} })
-      const { calls, service } = provider()
-      const turn = new TurnLife(turnId)
-      yield* Effect.forkChild(
-        Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request))
-      )
-      while (calls.length === 0) yield* Effect.yieldNow
-      const { router, strategy } = Admission.remembering(turn)
-      const policy: RetryStrategy.Deciding = { delayFor: () => Duration.seconds(5), budget: { measure: "scheduled" } }
-      const deciding = strategy(policy)
-      const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
-      expect(deciding.decide?.(0, overloaded, spent)?.basis).toEqual({ past })
-      const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 5_000, basis: { ways: [] } } as const
-      for (const [directive, basis] of [
-        [retry, { ways: [], past }],
-        [{ ...retry, route: { target: request.target } }, { ways: [] }]
-      ] as const) {
-        const routed = router({
-          begin: () => expect.fail("the turn has begun"),
-          direct: () => Effect.succeed(directive)
-        })
-        const situation = { failure: overloaded, contentSeen: false, retries: 0, defects: 0, spent, now: 0 }
-        const question = {
-          primary: request.target,
-          current: undefined,
-          state: undefined,
-          request: { ...request, system: undefined }
-        }
-        expect((yield* routed.direct(situation, question)).basis).toEqual(basis)
+  function* () {
+    const gates = yield* Gates.Gates
+    const gatekeeper = gates.of(request) ?? expect.fail("it has no gate")
+    const past = { odd: 1.5, restsUntil: 9_000 }
+    const { turnId } = request
+    const wait = { gatekeeper, turnId, since: 0, waitMs: 5_000, notBefore: 0, isWanted: false, mayShare: true, past }
+    gatekeeper.enter({ ...wait, wake: () => {}, held: () => {} })
+    const { calls, service } = provider()
+    const turn = new TurnLife(turnId)
+    yield* Effect.forkChild(
+      Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request))
+    )
+    while (calls.length === 0) yield* Effect.yieldNow
+    const { router, strategy } = Admission.remembering(turn)
+    const policy: RetryStrategy.Deciding = { delayFor: () => Duration.seconds(5), budget: { measure: "scheduled" } }
+    const deciding = strategy(policy)
+    const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
+    expect(deciding.decide?.(0, overloaded, spent)?.basis).toEqual({ past })
+    const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 5_000, basis: { ways: [] } } as const
+    for (const [directive, basis] of [
+      [retry, { ways: [], past }],
+      [{ ...retry, route: { target: request.target } }, { ways: [] }]
+    ] as const) {
+      const routed = router({
+        begin: () => expect.fail("the turn has begun"),
+        direct: () => Effect.succeed(directive)
+      })
+      const situation = { failure: overloaded, contentSeen: false, retries: 0, defects: 0, spent, now: 0 }
+      const question = {
+        primary: request.target,
+        current: undefined,
+        state: undefined,
+        request: { ...request, system: undefined }
       }
-    }).pipe(Effect.provide(layer({})))
+      expect((yield* routed.direct(situation, question)).basis).toEqual(basis)
+    }
+  }
 )
 
 describe("a call to a provider with limits", () => {
-  it.effect("waits for its permit without a time limit, and no limit on silence counts meanwhile", () =>
-    Effect.gen(function* () {
-      const gates = yield* Gates.Gates
-      const { calls, service } = provider()
-      const limited = Limits.withLimits(service, { firstContentMs: 1_000, idleMs: 1_000 })
-      const first = yield* attempt(service, gates)
-      const second = yield* attempt(limited, gates)
-      yield* TestClock.adjust(Duration.hours(1))
-      expect(calls).toHaveLength(1)
-      yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), answer(1, 1))
-      yield* Fiber.join(first)
-      expect(calls).toHaveLength(2)
-      // After its beginning the limits count.
-      yield* TestClock.adjust(1_000)
-      expect(yield* Effect.flip(Fiber.join(second))).toMatchObject({ failure: { reason: "timeout" } })
-      expect(gates.limiterOf("own")?.use.underway).toBe(0)
-    }).pipe(Effect.provide(layer({ calls: 1 })))
-  )
+  oneAtOnce("waits for its permit without a time limit, and no limit on silence counts meanwhile", function* () {
+    const gates = yield* Gates.Gates
+    const { calls, service } = provider()
+    const limited = Limits.withLimits(service, { firstContentMs: 1_000, idleMs: 1_000 })
+    const first = yield* attempt(service, gates)
+    const second = yield* attempt(limited, gates)
+    yield* TestClock.adjust(Duration.hours(1))
+    expect(calls).toHaveLength(1)
+    yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), answer(1, 1))
+    yield* Fiber.join(first)
+    expect(calls).toHaveLength(2)
+    // After its beginning the limits count.
+    yield* TestClock.adjust(1_000)
+    expect(yield* Effect.flip(Fiber.join(second))).toMatchObject({ failure: { reason: "timeout" } })
+    expect(gates.limiterOf("own")?.use.underway).toBe(0)
+  })
 
   it.effect("Admission.A4: is measured before it begins, and charged for the tokens that it used", () =>
     Effect.gen(function* () {
@@ -146,90 +148,80 @@ describe("a call to a provider with limits", () => {
     }).pipe(Effect.provide(layer({ tokensPerMinute: 120 })))
   )
 
-  it.effect("that is interrupted while it waits is no longer in progress for its gate", () =>
-    Effect.gen(function* () {
-      const gates = yield* Gates.Gates
-      const { service } = provider()
-      const gatekeeper = gates.of({ target: request.target })
-      yield* attempt(service, gates)
-      const waiting = yield* attempt(service, gates, gatekeeper?.admit())
-      expect(gatekeeper?.view.underway).toBe(2)
-      yield* Fiber.interrupt(waiting)
-      expect(gatekeeper?.view.underway).toBe(1)
-      expect(gates.limiterOf("own")?.waiting).toBe(0)
-    }).pipe(Effect.provide(layer({ calls: 1 })))
-  )
+  oneAtOnce("that is interrupted while it waits is no longer in progress for its gate", function* () {
+    const gates = yield* Gates.Gates
+    const { service } = provider()
+    const gatekeeper = gates.of({ target: request.target })
+    yield* attempt(service, gates)
+    const waiting = yield* attempt(service, gates, gatekeeper?.admit())
+    expect(gatekeeper?.view.underway).toBe(2)
+    yield* Fiber.interrupt(waiting)
+    expect(gatekeeper?.view.underway).toBe(1)
+    expect(gates.limiterOf("own")?.waiting).toBe(0)
+  })
 
-  it.effect("shares a failure that is beyond doubt when it gets its permit", () =>
-    Effect.gen(function* () {
-      const gates = yield* Gates.Gates
-      const { calls, service } = provider()
-      const gatekeeper = gates.of({ target: request.target })
-      const first = yield* attempt(service, gates)
-      const second = yield* attempt(service, gates)
-      shut(gatekeeper ?? expect.fail("there is no gate"))
-      yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), [{ type: "error", failure: overloaded }])
-      yield* Fiber.join(first)
-      expect(yield* Fiber.join(second)).toMatchObject([{ type: "error", failure: { shared: true } }])
-      expect(calls).toHaveLength(1)
-      expect(gates.limiterOf("own")?.use.underway).toBe(0)
-    }).pipe(Effect.provide(layer({ calls: 1 })))
-  )
+  oneAtOnce("shares a failure that is beyond doubt when it gets its permit", function* () {
+    const gates = yield* Gates.Gates
+    const { calls, service } = provider()
+    const gatekeeper = gates.of({ target: request.target })
+    const first = yield* attempt(service, gates)
+    const second = yield* attempt(service, gates)
+    shut(gatekeeper ?? expect.fail("there is no gate"))
+    yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), [{ type: "error", failure: overloaded }])
+    yield* Fiber.join(first)
+    expect(yield* Fiber.join(second)).toMatchObject([{ type: "error", failure: { shared: true } }])
+    expect(calls).toHaveLength(1)
+    expect(gates.limiterOf("own")?.use.underway).toBe(0)
+  })
 
-  it.effect(
+  gated(
     "rule X5: is made where a shared failure would end the turn, and in the place of an attempt elsewhere",
-    () =>
-      Effect.gen(function* () {
-        const gates = yield* Gates.Gates
-        shut(gates.of({ target: request.target }) ?? expect.fail("there is no gate"))
-        const isCalled = Effect.fnUntraced(function* (goesOn: boolean, attempt: number) {
-          const { calls, service } = provider()
-          const turn = new TurnLife(request.turnId)
-          const gated = Admission.throughGates(service, gates, turn, ({ shared }) => shared === true && goesOn, false)
-          yield* Effect.forkChild(Stream.runDrain(gated.stream({ ...request, attempt })), { startImmediately: true })
-          return calls.length === 1
-        })
-        expect([yield* isCalled(true, 0), yield* isCalled(false, 0), yield* isCalled(true, 1)]).toEqual([
-          false,
-          true,
-          true
-        ])
-      }).pipe(Effect.provide(layer({})))
+    function* () {
+      const gates = yield* Gates.Gates
+      shut(gates.of({ target: request.target }) ?? expect.fail("there is no gate"))
+      const isCalled = Effect.fnUntraced(function* (goesOn: boolean, attempt: number) {
+        const { calls, service } = provider()
+        const turn = new TurnLife(request.turnId)
+        const gated = Admission.throughGates(service, gates, turn, ({ shared }) => shared === true && goesOn, false)
+        yield* Effect.forkChild(Stream.runDrain(gated.stream({ ...request, attempt })), { startImmediately: true })
+        return calls.length === 1
+      })
+      expect([yield* isCalled(true, 0), yield* isCalled(false, 0), yield* isCalled(true, 1)]).toEqual([
+        false,
+        true,
+        true
+      ])
+    }
   )
 
-  it.effect(
+  gated(
     "rule X4: that a person ordered in an earlier life of the turn is made, whatever is known of its endpoint",
-    () =>
-      Effect.gen(function* () {
-        const gates = yield* Gates.Gates
-        const gatekeeper = gates.of({ target: request.target })
-        shut(gatekeeper ?? expect.fail("there is no gate"))
-        const callsOf = Effect.fnUntraced(function* (...known: ReadonlyArray<Records.Stored>) {
-          const { calls, service } = provider()
-          const turn = new TurnLife(request.turnId)
-          const gated = Admission.throughGates(service, gates, turn, () => true, Admission.isOrdered(known))
-          const attempts = Effect.andThen(
-            Stream.runDrain(gated.stream(request)),
-            Stream.runDrain(gated.stream(request))
-          )
-          yield* Effect.forkChild(attempts, { startImmediately: true })
-          if (calls[0] !== undefined)
-            yield* Deferred.succeed(calls[0], [{ type: "error", failure: overloaded }] as const)
-          yield* Effect.yieldNow
-          return calls.length
-        })
-        const wake = (value: object, n = 0): Records.Stored => ({
-          name: Records.nameOf("Wake", 0, n),
-          value: JSON.stringify({ at: 1, ...value })
-        })
-        const by = { commandId: "c", origin: "a test" }
-        const now = wake({ type: "now", by })
-        // The order holds for one attempt, and only while nothing has followed it.
-        expect(yield* callsOf(now)).toBe(1)
-        expect(yield* callsOf(now, wake({ type: "elapsed" }, 1))).toBe(0)
-        expect(yield* callsOf(wake({ type: "now", early: true, by: wakeEarly({ isProbe: false }).by }))).toBe(0)
-        expect(yield* callsOf()).toBe(0)
-        expect(gatekeeper?.view.underway).toBe(0)
-      }).pipe(Effect.provide(layer({})))
+    function* () {
+      const gates = yield* Gates.Gates
+      const gatekeeper = gates.of({ target: request.target })
+      shut(gatekeeper ?? expect.fail("there is no gate"))
+      const callsOf = Effect.fnUntraced(function* (...known: ReadonlyArray<Records.Stored>) {
+        const { calls, service } = provider()
+        const turn = new TurnLife(request.turnId)
+        const gated = Admission.throughGates(service, gates, turn, () => true, Admission.isOrdered(known))
+        const attempts = Effect.andThen(Stream.runDrain(gated.stream(request)), Stream.runDrain(gated.stream(request)))
+        yield* Effect.forkChild(attempts, { startImmediately: true })
+        if (calls[0] !== undefined) yield* Deferred.succeed(calls[0], [{ type: "error", failure: overloaded }] as const)
+        yield* Effect.yieldNow
+        return calls.length
+      })
+      const wake = (value: object, n = 0): Records.Stored => ({
+        name: Records.nameOf("Wake", 0, n),
+        value: JSON.stringify({ at: 1, ...value })
+      })
+      const by = { commandId: "c", origin: "a test" }
+      const now = wake({ type: "now", by })
+      // The order holds for one attempt, and only while nothing has followed it.
+      expect(yield* callsOf(now)).toBe(1)
+      expect(yield* callsOf(now, wake({ type: "elapsed" }, 1))).toBe(0)
+      expect(yield* callsOf(wake({ type: "now", early: true, by: wakeEarly({ isProbe: false }).by }))).toBe(0)
+      expect(yield* callsOf()).toBe(0)
+      expect(gatekeeper?.view.underway).toBe(0)
+    }
   )
 })

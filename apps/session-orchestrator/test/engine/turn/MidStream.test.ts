@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, type Scope } from "effect"
+import type { Effect, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import type * as It from "../../It.ts"
@@ -32,15 +32,6 @@ const discardedIn = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent
   events.filter(({ event }) => event.type === "step-discarded").length
 
 describe("an answer that breaks off", () => {
-  parked("rule X7: `fail` ends the turn", (withService) =>
-    withService([breaksOff(text("Hel"))], function* ({ conversations, provider }) {
-      const id = yield* conversations.create({ retry: { midStream: "fail" } })
-      const turnId = yield* conversations.prompt(id, { prompt: "Hi", isSubmitted: true })
-      assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
-      assert.strictEqual(provider.requests.length, 1)
-    })
-  )
-
   parked("rule X7: `discard` voids what a client has, before its wait; the retry comes back from disk", (withService) =>
     withService([breaksOff(text("Hel")), answer("Hello")], function* ({ conversations, log, store }) {
       const id = yield* conversations.create({ retry: { midStream: "discard" } })
@@ -70,30 +61,6 @@ describe("an answer that breaks off", () => {
         "message",
         "turn-end"
       ])
-    })
-  )
-
-  parked("rule X7: `unseen` ends a turn whose content a client has received, and retries any other", (withService) =>
-    Effect.gen(function* () {
-      const scripts = [breaksOff(text("Hel")), answer("Hello")]
-      yield* withService(scripts, function* ({ conversations }) {
-        const id = yield* conversations.create({ retry: { midStream: "unseen" } })
-        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-        assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
-        yield* watcher.until("turn-end")
-        assert.strictEqual(discardedIn(watcher.seen), 0)
-      })
-      yield* withService(scripts, function* ({ conversations, store }) {
-        const id = yield* conversations.create({ retry: { midStream: "unseen" } })
-        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-        // A client that waits for the whole answer receives no content.
-        const result = yield* ConversationSetup.asking(conversations.result(turnId, id))
-        yield* ConversationSetup.settled
-        yield* TestClock.adjust("10 seconds")
-        assert.deepInclude(yield* Fiber.join(result), { text: "Hello" })
-        assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
-      })
     })
   )
 

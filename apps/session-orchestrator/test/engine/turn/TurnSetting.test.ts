@@ -1,11 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ResponseLimit } from "@holdfast/kernel/host"
-import type { Session } from "../../../src/engine/session/Session.ts"
-import type * as TurnLife from "../../../src/engine/session/TurnLife.ts"
-import type { Conversation, Resumption } from "../../../src/storage/Stored.ts"
+import type { Conversation } from "../../../src/storage/Stored.ts"
 import type { Defaults } from "../../../src/engine/conversation/Defaults.ts"
-import type { Providers } from "../../../src/engine/conversation/Providers.ts"
-import * as TurnPlan from "../../../src/engine/turn/TurnPlan.ts"
 import * as TurnSetting from "../../../src/engine/turn/TurnSetting.ts"
 
 const conversation = (retry: Conversation["retry"]) => ({ retry }) as Conversation
@@ -28,24 +24,5 @@ describe("the policy of a conversation", () => {
         .maxResponseCharacters,
       500
     )
-  })
-})
-
-describe("what follows when an answer breaks off", () => {
-  it("rule X7: a submitted turn has `unseen` by default, and any other `fail`; a setting is for both", () => {
-    const providers = { credentials: {} } as Providers["Service"]
-    const known = { defaults: { ...defaults({}), models: {} }, gates: {}, providers, patiently: () => undefined }
-    const services = { ...known, plans: TurnPlan.make(providers) }
-    const failure = { reason: "network", message: "It broke off.", retryable: true } as const
-    const of = (retry: Conversation["retry"], turn: object) => {
-      const resumption = { conversation: { ...conversation(retry), model: "a/b" }, turn } as Resumption
-      const given = services as unknown as Parameters<typeof TurnSetting.of>[0]
-      const { strategy } = TurnSetting.of(given, {} as Session, {} as TurnLife.TurnLife, resumption, [])
-      return strategy.midStream?.(failure)
-    }
-    assert.deepStrictEqual([of(undefined, {}), of(undefined, { isSubmitted: true })], ["fail", "unseen"])
-    for (const midStream of ["fail", "discard", "unseen"]) {
-      assert.deepStrictEqual([of({ midStream }, {}), of({ midStream }, { isSubmitted: true })], [midStream, midStream])
-    }
   })
 })

@@ -10,6 +10,7 @@ import * as MemoryStore from "../../storage/MemoryStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
 import * as Logged from "../../storage/Logged.ts"
+import * as It from "../../It.ts"
 
 /** A store whose conversation is deleted right after the row of its turn was read. */
 const deleting = Layer.effect(
@@ -44,32 +45,28 @@ const readers = StoredTurns.layer.pipe(
   Layer.provide(settings)
 )
 
+const deleted = It.within(readers)
+
 describe("a turn whose conversation is deleted while it is read", () => {
-  it.effect("StoredTurns.R2: has no state: there is no such turn", () =>
-    Effect.gen(function* () {
-      const turnId = yield* ended
-      const states = yield* StoredTurns.StoredTurns
-      const { message } = yield* Effect.flip(states.find(turnId))
-      assert.strictEqual(message, `There is no turn ${turnId}.`)
-    }).pipe(Effect.provide(readers))
-  )
+  deleted("StoredTurns.R2: has no state: there is no such turn", function* () {
+    const turnId = yield* ended
+    const states = yield* StoredTurns.StoredTurns
+    const { message } = yield* Effect.flip(states.find(turnId))
+    assert.strictEqual(message, `There is no turn ${turnId}.`)
+  })
 
-  it.effect("StoredTurns.R2: is left out of courses", () =>
-    Effect.gen(function* () {
-      const turnId = yield* ended
-      const { courses } = yield* StoredTurns.StoredTurns
-      assert.deepStrictEqual(yield* courses([turnId]), [])
-    }).pipe(Effect.provide(readers))
-  )
+  deleted("StoredTurns.R2: is left out of courses", function* () {
+    const turnId = yield* ended
+    const { courses } = yield* StoredTurns.StoredTurns
+    assert.deepStrictEqual(yield* courses([turnId]), [])
+  })
 
-  it.effect("StoredTurns.R2: is not explained: there is no such conversation", () =>
-    Effect.gen(function* () {
-      const turnId = yield* ended
-      const { explain } = yield* StoredTurns.StoredTurns
-      const error = yield* Effect.flip(explain(NumberedData.conversationId(1), turnId))
-      assert.strictEqual(error._tag, "ConversationNotFound")
-    }).pipe(Effect.provide(readers))
-  )
+  deleted("StoredTurns.R2: is not explained: there is no such conversation", function* () {
+    const turnId = yield* ended
+    const { explain } = yield* StoredTurns.StoredTurns
+    const error = yield* Effect.flip(explain(NumberedData.conversationId(1), turnId))
+    assert.strictEqual(error._tag, "ConversationNotFound")
+  })
 })
 
 it.effect("rule X15: a state is read from disk, by the turn's id alone; an unknown turn is named", () =>

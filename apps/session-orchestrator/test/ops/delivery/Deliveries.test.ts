@@ -1,5 +1,5 @@
 /** Tests deliveries from an outbox under a test clock: retries, order, deaths, limits; and the report of the day. */
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Deferred, type Duration, Effect, Fiber, Queue, Redacted, Stream } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
@@ -13,6 +13,7 @@ import { type Claimed, type NewMessage, Outbox } from "../../../src/storage/Outb
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as Night from "../../insight/inspection/period/Night.ts"
 import { PeriodTally } from "../../../src/insight/inspection/period/PeriodTally.ts"
+import * as It from "../../It.ts"
 
 const message = (id: string, lane = id) => ({ id, lane, receiver: "webhook", payload: "{}", dueAt: 0 })
 const busy: Failure.Failure = { reason: "overloaded", message: "busy", retryable: true, status: 503 }
@@ -44,39 +45,38 @@ const pass = Effect.fnUntraced(function* (kind: Deliveries.MessageKind, steps: n
 
 const MINUTE = 60_000
 
+const check = It.within(MemoryStore.layer)
+
 describe("deliveries", () => {
-  it.effect("rule X15: a message is tried again by schedule, and the next one of its lane waits for it", () =>
-    Effect.gen(function* () {
-      const outbox = yield* Outbox
-      yield* outbox.add([message("a1", "a"), message("a2", "a"), message("b")])
-      const { kind, taken } = receiver(busy, "taken", busy, "taken")
-      yield* pass(kind, 60, "1 second")
-      assert.deepStrictEqual(
-        taken.map(([id]) => id),
-        ["a1", "b", "a1", "a1", "a2"]
-      )
-      // 5 s after the first attempt, 30 s after the second.
-      const at = taken.filter(([id]) => id === "a1").map(([, at]) => at)
-      assert.deepStrictEqual(at, [0, 5_000, 35_000])
-    }).pipe(Effect.provide(MemoryStore.layer))
-  )
+  check("rule X15: a message is tried again by schedule, and the next one of its lane waits for it", function* () {
+    const outbox = yield* Outbox
+    yield* outbox.add([message("a1", "a"), message("a2", "a"), message("b")])
+    const { kind, taken } = receiver(busy, "taken", busy, "taken")
+    yield* pass(kind, 60, "1 second")
+    assert.deepStrictEqual(
+      taken.map(([id]) => id),
+      ["a1", "b", "a1", "a1", "a2"]
+    )
+    // 5 s after the first attempt, 30 s after the second.
+    const at = taken.filter(([id]) => id === "a1").map(([, at]) => at)
+    assert.deepStrictEqual(at, [0, 5_000, 35_000])
+  })
 
-  it.effect("rule X12, X15: a message whose process dies while it is sent is sent again, under the same id", () =>
-    Effect.gen(function* () {
-      const outbox = yield* Outbox
-      yield* outbox.add([message("a")])
-      // Claimed, and never settled.
-      const [claimed] = yield* outbox.claim(0, Deliveries.CLAIM_MS, Deliveries.AT_ONCE)
-      const { kind, taken } = receiver("taken")
-      yield* pass(kind, 1, Deliveries.CLAIM_MS - 1)
-      assert.deepStrictEqual(taken, [])
-      yield* pass(kind, 2, "1 millis")
-      assert.deepStrictEqual([claimed?.id, taken.map(([id]) => id)], ["a", ["a"]])
-    }).pipe(Effect.provide(MemoryStore.layer))
-  )
+  check("rule X12, X15: a message whose process dies while it is sent is sent again, under the same id", function* () {
+    const outbox = yield* Outbox
+    yield* outbox.add([message("a")])
+    // Claimed, and never settled.
+    const [claimed] = yield* outbox.claim(0, Deliveries.CLAIM_MS, Deliveries.AT_ONCE)
+    const { kind, taken } = receiver("taken")
+    yield* pass(kind, 1, Deliveries.CLAIM_MS - 1)
+    assert.deepStrictEqual(taken, [])
+    yield* pass(kind, 2, "1 millis")
+    assert.deepStrictEqual([claimed?.id, taken.map(([id]) => id)], ["a", ["a"]])
+  })
 
-  it.effect("Deliveries.D5: a message that is being sent when the service stops is sent by the next one at once", () =>
-    Effect.gen(function* () {
+  check(
+    "Deliveries.D5: a message that is being sent when the service stops is sent by the next one at once",
+    function* () {
       const outbox = yield* Outbox
       yield* outbox.add([message("a1", "a"), message("a2", "a")])
       const stopped = receiver("hangs")
@@ -89,77 +89,69 @@ describe("deliveries", () => {
         taken.map(([id]) => id),
         ["a1", "a2"]
       )
-    }).pipe(Effect.provide(MemoryStore.layer))
+    }
   )
 
-  it.effect("Deliveries.D6: a bug in Holdfast delays a message like a failed attempt, and holds up no other", () =>
-    Effect.gen(function* () {
-      const outbox = yield* Outbox
-      yield* outbox.add([message("a"), message("b")])
-      const { kind, taken } = receiver("taken")
-      let bugs = 2
-      const send: Deliveries.SendMessage = (claimed) => {
-        if (claimed.id === "a" && bugs-- > 0) {
-          if (bugs === 1) throw new TypeError("undefined is not a function")
-          return Effect.die("a defect")
-        }
-        return kind.send(claimed)
+  check("Deliveries.D6: a bug in Holdfast delays a message like a failed attempt, and holds up no other", function* () {
+    const outbox = yield* Outbox
+    yield* outbox.add([message("a"), message("b")])
+    const { kind, taken } = receiver("taken")
+    let bugs = 2
+    const send: Deliveries.SendMessage = (claimed) => {
+      if (claimed.id === "a" && bugs-- > 0) {
+        if (bugs === 1) throw new TypeError("undefined is not a function")
+        return Effect.die("a defect")
       }
-      yield* pass({ ...kind, send }, 60, "1 second")
-      // 5 s after the first attempt, 30 s after the second.
-      assert.deepStrictEqual(taken, [
-        ["b", 0],
-        ["a", 35_000]
-      ])
-    }).pipe(Effect.provide(MemoryStore.layer))
-  )
+      return kind.send(claimed)
+    }
+    yield* pass({ ...kind, send }, 60, "1 second")
+    // 5 s after the first attempt, 30 s after the second.
+    assert.deepStrictEqual(taken, [
+      ["b", 0],
+      ["a", 35_000]
+    ])
+  })
 
-  it.effect("X15, Deliveries.D2: a receiver that hangs, of many messages, holds up no other receiver", () =>
-    Effect.gen(function* () {
-      const outbox = yield* Outbox
-      const of = (receiver: string, count: number) =>
-        Array.from({ length: count }, (_, n) => ({ ...message(`${receiver}${n}`), receiver }))
-      yield* outbox.add([...of("slow", 100), ...of("fast", 3)])
-      const [slow, fast] = [receiver("hangs"), receiver("taken")]
-      const kindOf = (message: Claimed) => (message.receiver === "slow" ? slow.kind : fast.kind)
-      const { look } = yield* Deliveries.make({ outbox, kindOf, redact: (text) => text })
-      while ((yield* look) > 0);
-      assert.deepStrictEqual(
-        fast.taken.map(([id]) => id),
-        ["fast0", "fast1", "fast2"]
-      )
-      assert.strictEqual(slow.taken.length, Deliveries.OF_ONE_RECEIVER)
-    }).pipe(Effect.scoped, Effect.provide(MemoryStore.layer))
-  )
+  check("X15, Deliveries.D2: a receiver that hangs, of many messages, holds up no other receiver", function* () {
+    const outbox = yield* Outbox
+    const of = (receiver: string, count: number) =>
+      Array.from({ length: count }, (_, n) => ({ ...message(`${receiver}${n}`), receiver }))
+    yield* outbox.add([...of("slow", 100), ...of("fast", 3)])
+    const [slow, fast] = [receiver("hangs"), receiver("taken")]
+    const kindOf = (message: Claimed) => (message.receiver === "slow" ? slow.kind : fast.kind)
+    const { look } = yield* Deliveries.make({ outbox, kindOf, redact: (text) => text })
+    while ((yield* look) > 0);
+    assert.deepStrictEqual(
+      fast.taken.map(([id]) => id),
+      ["fast0", "fast1", "fast2"]
+    )
+    assert.strictEqual(slow.taken.length, Deliveries.OF_ONE_RECEIVER)
+  })
 
-  it.effect("Deliveries.D2: a message that has ended makes room at once", () =>
-    Effect.gen(function* () {
-      const outbox = yield* Outbox
-      yield* outbox.add(Array.from({ length: 20 }, (_, n) => message(`m${n}`, n % 2 === 0 ? "even" : `odd${n}`)))
-      const all = yield* Deferred.make<void>()
-      let left = 20
-      const send = () => Effect.sync(() => void (--left === 0 && Deferred.doneUnsafe(all, Effect.void)))
-      const kind: Deliveries.MessageKind = { patience: Deliveries.OF_TURN_ENDS, send }
-      // The clock stands still: no interval passes.
-      yield* Effect.forkChild(Deliveries.run({ outbox, kindOf: () => kind, redact: (text) => text }))
-      yield* Deferred.await(all)
-    }).pipe(Effect.provide(MemoryStore.layer))
-  )
+  check("Deliveries.D2: a message that has ended makes room at once", function* () {
+    const outbox = yield* Outbox
+    yield* outbox.add(Array.from({ length: 20 }, (_, n) => message(`m${n}`, n % 2 === 0 ? "even" : `odd${n}`)))
+    const all = yield* Deferred.make<void>()
+    let left = 20
+    const send = () => Effect.sync(() => void (--left === 0 && Deferred.doneUnsafe(all, Effect.void)))
+    const kind: Deliveries.MessageKind = { patience: Deliveries.OF_TURN_ENDS, send }
+    // The clock stands still: no interval passes.
+    yield* Effect.forkChild(Deliveries.run({ outbox, kindOf: () => kind, redact: (text) => text }))
+    yield* Deferred.await(all)
+  })
 
-  it.effect("a message is given up when its receiver is gone, or after three days; the next one follows", () =>
-    Effect.gen(function* () {
-      const outbox = yield* Outbox
-      yield* outbox.add([message("a1", "a"), message("a2", "a")])
-      const { kind, taken } = receiver(
-        { ...busy, status: 410, retryable: false },
-        { ...busy, retryable: false, status: 404 }
-      )
-      yield* pass(kind, 100, "1 hour")
-      assert.deepStrictEqual([taken.length, taken[0]?.[0], taken[1]?.[0]], [1 + 12, "a1", "a2"])
-      const days = ((taken.at(-1)?.[1] ?? 0) - (taken[1]?.[1] ?? 0)) / 86_400_000
-      expect(days).toBeGreaterThan(2.9)
-    }).pipe(Effect.provide(MemoryStore.layer))
-  )
+  check("a message is given up when its receiver is gone, or after three days; the next one follows", function* () {
+    const outbox = yield* Outbox
+    yield* outbox.add([message("a1", "a"), message("a2", "a")])
+    const { kind, taken } = receiver(
+      { ...busy, status: 410, retryable: false },
+      { ...busy, retryable: false, status: 404 }
+    )
+    yield* pass(kind, 100, "1 hour")
+    assert.deepStrictEqual([taken.length, taken[0]?.[0], taken[1]?.[0]], [1 + 12, "a1", "a2"])
+    const days = ((taken.at(-1)?.[1] ?? 0) - (taken[1]?.[1] ?? 0)) / 86_400_000
+    expect(days).toBeGreaterThan(2.9)
+  })
 })
 
 describe("the report of the day", () => {
@@ -169,52 +161,51 @@ describe("the report of the day", () => {
     return new PeriodTally({ ...Night.period, since, until }).report()
   })
 
-  it.effect(
+  check(
     "rule X12: is sent once at its time, by several runners and over restarts; one that was missed is sent late",
-    () =>
-      Effect.gen(function* () {
-        const outbox = yield* Outbox
-        yield* TestClock.setTime(at - 7 * 60 * MINUTE)
-        const made = yield* Queue.unbounded<void>()
-        const options = {
-          time: "07:00",
-          receivers: ["webhook", "command"],
-          report,
-          add: (messages: ReadonlyArray<NewMessage>) =>
-            Effect.andThen(
-              outbox.add(messages),
-              Effect.sync(() => void Queue.offerUnsafe(made, undefined))
-            ),
-          sleepUntil: (end: number) =>
-            Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, end - now)))
-        }
-        const { kind, taken } = receiver("taken")
-        const run = Effect.forkChild(ServiceDeliveries.dailyReports(options), { startImmediately: true })
-        const first = yield* run
-        const second = yield* run
-        yield* pass(kind, 1, "8 hours")
-        assert.deepStrictEqual(taken, [])
-        yield* Queue.takeN(made, 2)
-        yield* pass(kind, 3, "1 minute")
-        const ids = ["webhook", "command"].map((to) => `report/${new Date(at).toISOString()}/${to}`)
-        assert.sameMembers(
-          taken.map(([id]) => id),
-          ids
-        )
-        yield* Effect.forEach([first, second], Fiber.interrupt)
-        // A restart makes it again, and the outbox has it.
-        const third = yield* run
-        yield* Queue.take(made)
-        yield* pass(kind, 3, "1 minute")
-        assert.strictEqual(taken.length, 2)
-        yield* Fiber.interrupt(third)
-        // Down at seven of the next day, up at eight.
-        yield* TestClock.setTime(at + 25 * 60 * MINUTE)
-        yield* run
-        yield* Queue.take(made)
-        yield* pass(kind, 3, "1 minute")
-        assert.strictEqual(taken.length, 4)
-      }).pipe(Effect.provide(MemoryStore.layer))
+    function* () {
+      const outbox = yield* Outbox
+      yield* TestClock.setTime(at - 7 * 60 * MINUTE)
+      const made = yield* Queue.unbounded<void>()
+      const options = {
+        time: "07:00",
+        receivers: ["webhook", "command"],
+        report,
+        add: (messages: ReadonlyArray<NewMessage>) =>
+          Effect.andThen(
+            outbox.add(messages),
+            Effect.sync(() => void Queue.offerUnsafe(made, undefined))
+          ),
+        sleepUntil: (end: number) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, end - now)))
+      }
+      const { kind, taken } = receiver("taken")
+      const run = Effect.forkChild(ServiceDeliveries.dailyReports(options), { startImmediately: true })
+      const first = yield* run
+      const second = yield* run
+      yield* pass(kind, 1, "8 hours")
+      assert.deepStrictEqual(taken, [])
+      yield* Queue.takeN(made, 2)
+      yield* pass(kind, 3, "1 minute")
+      const ids = ["webhook", "command"].map((to) => `report/${new Date(at).toISOString()}/${to}`)
+      assert.sameMembers(
+        taken.map(([id]) => id),
+        ids
+      )
+      yield* Effect.forEach([first, second], Fiber.interrupt)
+      // A restart makes it again, and the outbox has it.
+      const third = yield* run
+      yield* Queue.take(made)
+      yield* pass(kind, 3, "1 minute")
+      assert.strictEqual(taken.length, 2)
+      yield* Fiber.interrupt(third)
+      // Down at seven of the next day, up at eight.
+      yield* TestClock.setTime(at + 25 * 60 * MINUTE)
+      yield* run
+      yield* Queue.take(made)
+      yield* pass(kind, 3, "1 minute")
+      assert.strictEqual(taken.length, 4)
+    }
   )
 })
 
@@ -228,26 +219,23 @@ describe("hostile receivers", () => {
     )
   )
 
-  it.effect("one that floods is read up to a limit", () =>
-    Effect.gen(function* () {
-      const failure = yield* Effect.flip(Posting.viaClient(endless)({ url: "http://a.test/", headers: {}, body: "{}" }))
-      assert.strictEqual(failure.status, 500)
-    })
-  )
+  It.effect("one that floods is read up to a limit", function* () {
+    const failure = yield* Effect.flip(Posting.viaClient(endless)({ url: "http://a.test/", headers: {}, body: "{}" }))
+    assert.strictEqual(failure.status, 500)
+  })
 
-  it.effect("one that hangs costs ten seconds", () =>
-    Effect.gen(function* () {
-      const client = HttpClient.make(() => Effect.never)
-      const fiber = yield* Effect.forkChild(
-        Effect.flip(Posting.viaClient(client)({ url: "http://a.test/", headers: {}, body: "{}" }))
-      )
-      yield* TestClock.adjust("10 seconds")
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
-    })
-  )
+  It.effect("one that hangs costs ten seconds", function* () {
+    const client = HttpClient.make(() => Effect.never)
+    const fiber = yield* Effect.forkChild(
+      Effect.flip(Posting.viaClient(client)({ url: "http://a.test/", headers: {}, body: "{}" }))
+    )
+    yield* TestClock.adjust("10 seconds")
+    assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
+  })
 
-  it.live("of a request: it is never followed elsewhere, is read to a limit, and is reached at allowed addresses", () =>
-    Effect.gen(function* () {
+  It.live(
+    "of a request: it is never followed elsewhere, is read to a limit, and is reached at allowed addresses",
+    function* () {
       const paths: Array<string> = []
       const server = http.createServer((request, response) => {
         paths.push(request.url ?? "")
@@ -284,22 +272,20 @@ describe("hostile receivers", () => {
       const unresolved = yield* Effect.flip(Posting.toPublic({ addressesOf: unknown })(to("/unknown")))
       assert.deepInclude(unresolved, { reason: "network", retryable: true })
       assert.strictEqual(paths.length, 3)
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.effect("what is sent has no secret, whatever its template made of it", () =>
-    Effect.gen(function* () {
-      const bodies: Array<string> = []
-      const client = HttpClient.make((request) =>
-        Effect.sync(() => {
-          if (request.body._tag === "Uint8Array") bodies.push(new TextDecoder().decode(request.body.body))
-          return HttpClientResponse.fromWeb(request, new Response("", { status: 200 }))
-        })
-      )
-      const redact = (text: string) => text.replaceAll("planted-key", "[redacted]")
-      const send = Posting.webhook({ url: Redacted.make("http://a.test/"), headers: {} }, client, redact)
-      yield* send({ id: "1", headers: {}, text: "The planted-key leaked." })
-      assert.deepStrictEqual(bodies, ["The [redacted] leaked."])
-    })
-  )
+  It.effect("what is sent has no secret, whatever its template made of it", function* () {
+    const bodies: Array<string> = []
+    const client = HttpClient.make((request) =>
+      Effect.sync(() => {
+        if (request.body._tag === "Uint8Array") bodies.push(new TextDecoder().decode(request.body.body))
+        return HttpClientResponse.fromWeb(request, new Response("", { status: 200 }))
+      })
+    )
+    const redact = (text: string) => text.replaceAll("planted-key", "[redacted]")
+    const send = Posting.webhook({ url: Redacted.make("http://a.test/"), headers: {} }, client, redact)
+    yield* send({ id: "1", headers: {}, text: "The planted-key leaked." })
+    assert.deepStrictEqual(bodies, ["The [redacted] leaked."])
+  })
 })

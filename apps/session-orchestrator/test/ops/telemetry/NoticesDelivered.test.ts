@@ -3,29 +3,25 @@ import { assert, describe, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
-import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
+import { Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
 import { Outbox } from "../../../src/storage/Outbox.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as Notifications from "../../../src/ops/telemetry/incidents/Notifications.ts"
-import { SharedMemory } from "./incidents/SharedMemory.ts"
+import { SharedMemory, started } from "./incidents/SharedMemory.ts"
 import * as Observations from "./Observations.ts"
+import * as It from "../../It.ts"
 
 const MINUTE = 60_000
 
 /** The listeners of a service; without a given database it has no receivers. */
-const start = Effect.fnUntraced(function* (given?: SharedMemory) {
-  const memory = given ?? new SharedMemory()
-  const { keep, listeners } = yield* Notifications.make({
-    after: Duration.minutes(5),
-    redact: (text) => text.replaceAll("planted", "[redacted]")
+const start = (given?: SharedMemory) =>
+  started(given ?? new SharedMemory(), {
+    redact: (text) => text.replaceAll("planted", "[redacted]"),
+    receivers: { names: given === undefined ? [] : ["webhook", "command"] },
+    isAlone: true
   })
-  const { standingsOf, storage, uncounted } = memory
-  const receivers = { names: given === undefined ? [] : ["webhook", "command"] }
-  yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
-  return memory.observed(listeners)
-})
 
 /** Notices of a database, by type and model. */
 const told = (memory: SharedMemory) => memory.notices().map(({ model, type }) => `${String(type)} ${String(model)}`)
@@ -167,25 +163,24 @@ describe("an observation of a turn", () => {
       return { told: told(memory), taken: memory.notices() }
     })
 
-  it.effect("rule X12: a wait begins an incident, at the endpoint that the turn waits for", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual((yield* noticesOf((listeners) => waits(listeners))).told, ["incident-began gpt-5"])
-      const route = { target: at("spare") }
-      const elsewhere = yield* noticesOf((listeners) =>
-        waits(listeners, {
-          directive: { _tag: "Retry", attempt: 0, delayMs: 3_600_000, retryAt: 3_600_000, route }
-        })
-      )
-      assert.deepStrictEqual(elsewhere.told, ["incident-began spare"])
-      const gaveUp = yield* noticesOf((listeners) =>
-        waits(listeners, { directive: { _tag: "GiveUp", because: "exhausted" } })
-      )
-      assert.deepStrictEqual(gaveUp.told, [])
-    })
-  )
+  It.effect("rule X12: a wait begins an incident, at the endpoint that the turn waits for", function* () {
+    assert.deepStrictEqual((yield* noticesOf((listeners) => waits(listeners))).told, ["incident-began gpt-5"])
+    const route = { target: at("spare") }
+    const elsewhere = yield* noticesOf((listeners) =>
+      waits(listeners, {
+        directive: { _tag: "Retry", attempt: 0, delayMs: 3_600_000, retryAt: 3_600_000, route }
+      })
+    )
+    assert.deepStrictEqual(elsewhere.told, ["incident-began spare"])
+    const gaveUp = yield* noticesOf((listeners) =>
+      waits(listeners, { directive: { _tag: "GiveUp", because: "exhausted" } })
+    )
+    assert.deepStrictEqual(gaveUp.told, [])
+  })
 
-  it.effect("rule X12: a complete response is an answer although it is invalid (A9), a part of one is none", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule X12: a complete response is an answer although it is invalid (A9), a part of one is none",
+    function* () {
       const answers = (over: object) =>
         Effect.map(
           noticesOf((listeners) => {
@@ -196,7 +191,7 @@ describe("an observation of a turn", () => {
         )
       assert.deepStrictEqual(yield* answers({ whole: true }), [])
       assert.deepStrictEqual(yield* answers({}), ["incident-began gpt-5"])
-    })
+    }
   )
 
   it.effect("rule X12: a turn that switches to another endpoint waits for the first no more", () =>
@@ -220,21 +215,20 @@ describe("an observation of a turn", () => {
     )
   )
 
-  it.effect("rule X12: a turn that asks at a limit of spending waits for no endpoint", () =>
-    Effect.gen(function* () {
-      const limit = {
-        ...Observations.overloaded,
-        reason: "quota-exhausted",
-        code: "spend-limit",
-        shared: true
-      } as const
-      const { told } = yield* noticesOf((listeners) => waits(listeners, { failure: limit }))
-      assert.deepStrictEqual(told, [])
-    })
-  )
+  It.effect("rule X12: a turn that asks at a limit of spending waits for no endpoint", function* () {
+    const limit = {
+      ...Observations.overloaded,
+      reason: "quota-exhausted",
+      code: "spend-limit",
+      shared: true
+    } as const
+    const { told } = yield* noticesOf((listeners) => waits(listeners, { failure: limit }))
+    assert.deepStrictEqual(told, [])
+  })
 
-  it.effect("rule X12: failed turns are reported with the cause, cut and without secrets; others are not", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule X12: failed turns are reported with the cause, cut and without secrets; others are not",
+    function* () {
       const { taken, told } = yield* noticesOf((listeners) => {
         const error = { ...Observations.overloaded, message: `planted ${"x".repeat(2_000)}` }
         fails(listeners, 1, "a", { error })
@@ -247,7 +241,7 @@ describe("an observation of a turn", () => {
       assert.lengthOf(String(a?.message), 1_000)
       assert.strictEqual(a?.code, "529")
       assert.deepInclude(c, { reason: "unknown", message: "no error was recorded" })
-    })
+    }
   )
 
   it.effect("is in the database within five seconds, and when the service shuts down", () =>

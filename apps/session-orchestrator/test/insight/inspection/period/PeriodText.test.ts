@@ -35,7 +35,7 @@ const hostile = reportOf([
 ])
 
 describe("the texts of a report", () => {
-  it("rule X12: says when a limit of a provider was used up", () => {
+  it("rule X12: reports when a limit of a provider was used up", () => {
     const target = "anthropic~client/claude"
     const limited = reportOf([
       Night.turn("a", {

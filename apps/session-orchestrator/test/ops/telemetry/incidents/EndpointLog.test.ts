@@ -1,10 +1,11 @@
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import type { Records } from "@holdfast/kernel"
 import { type Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as EndpointLog from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
 import type { TurnRow } from "../../../../src/storage/ListPage.ts"
 import * as Observations from "../Observations.ts"
+import * as It from "../../../It.ts"
 
 const openai = { provider: "openai", model: "gpt-5" }
 const xai = { provider: "xai", model: "grok-4" }
@@ -76,94 +77,82 @@ const NOTHING = {
 }
 const waits = [failed(110), retry(900, 790)]
 
-it.effect("an open turn waits for the endpoint that its retry asks, and a queued turn for none", () =>
-  Effect.gen(function* () {
-    expect(yield* standingOf([{ records: waits }, { records: [failed(120), retry(800, 680)] }])).toEqual({
-      ...NOTHING,
-      waiting: 2,
-      nextAt: 800,
-      isHeld: true
-    })
-    const elsewhere = [{ records: [failed(110), retry(900, 790, { target: xai })] }]
-    expect((yield* standingOf(elsewhere)).waiting).toBe(0)
-    expect((yield* standingOf(elsewhere, { target: xai })).waiting).toBe(1)
-    expect(yield* standingOf([{ records: [], hasEvents: false }])).toEqual(NOTHING)
-    expect(yield* standingOf([{ records: [] }])).toEqual({ ...NOTHING, isHeld: true })
+It.effect("an open turn waits for the endpoint that its retry asks, and a queued turn for none", function* () {
+  expect(yield* standingOf([{ records: waits }, { records: [failed(120), retry(800, 680)] }])).toEqual({
+    ...NOTHING,
+    waiting: 2,
+    nextAt: 800,
+    isHeld: true
   })
-)
+  const elsewhere = [{ records: [failed(110), retry(900, 790, { target: xai })] }]
+  expect((yield* standingOf(elsewhere)).waiting).toBe(0)
+  expect((yield* standingOf(elsewhere, { target: xai })).waiting).toBe(1)
+  expect(yield* standingOf([{ records: [], hasEvents: false }])).toEqual(NOTHING)
+  expect(yield* standingOf([{ records: [] }])).toEqual({ ...NOTHING, isHeld: true })
+})
 
-it.effect("a turn that has waited for the endpoint holds it until it ends, at another endpoint too", () =>
-  Effect.gen(function* () {
-    const by = { commandId: "k", origin: "a test" }
-    const switched = [...waits, record("step/0/sleep/0/0", { type: "switched", target: xai, by, at: 150 })]
-    expect(yield* standingOf([{ records: switched }])).toEqual({ ...NOTHING, isHeld: true })
-    expect(yield* standingOf([{ records: switched, end: { status: "completed", endedAt: 180 } }])).toEqual({
-      ...NOTHING,
-      outcomes: { failed: 0, aborted: 0, elsewhere: 1 },
-      lastEndAt: 180
-    })
+It.effect("a turn that has waited for the endpoint holds it until it ends, at another endpoint too", function* () {
+  const by = { commandId: "k", origin: "a test" }
+  const switched = [...waits, record("step/0/sleep/0/0", { type: "switched", target: xai, by, at: 150 })]
+  expect(yield* standingOf([{ records: switched }])).toEqual({ ...NOTHING, isHeld: true })
+  expect(yield* standingOf([{ records: switched, end: { status: "completed", endedAt: 180 } }])).toEqual({
+    ...NOTHING,
+    outcomes: { failed: 0, aborted: 0, elsewhere: 1 },
+    lastEndAt: 180
   })
-)
+})
 
-it.effect("a turn that it answered in the end was not answered elsewhere", () =>
-  Effect.gen(function* () {
-    const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
-    const end = { status: "completed", endedAt: 180 } as const
-    expect(yield* standingOf([{ records: [...waits, answered], end }])).toEqual({
-      ...NOTHING,
-      answeredAt: 170,
-      lastAnswerAt: 170
-    })
+It.effect("a turn that it answered in the end was not answered elsewhere", function* () {
+  const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
+  const end = { status: "completed", endedAt: 180 } as const
+  expect(yield* standingOf([{ records: [...waits, answered], end }])).toEqual({
+    ...NOTHING,
+    answeredAt: 170,
+    lastAnswerAt: 170
   })
-)
+})
 
-it.effect("a turn at a limit of spending, and one that goes on at once, wait for no endpoint", () =>
-  Effect.gen(function* () {
-    const limit: Failure.Failure = {
-      ...Observations.overloaded,
-      reason: "quota-exhausted",
-      code: "spend-limit",
-      shared: true
-    }
-    const end = { status: "failed", endedAt: 180 } as const
-    const records = [failed(110, limit), retry(900, 790)]
-    expect(
-      yield* standingOf([
-        { records, end },
-        { records: [failed(110), retry(110, 0)], end }
-      ])
-    ).toEqual(NOTHING)
-  })
-)
-
-it.effect("an answer is one of its attempts since then, also of a turn without records", () =>
-  Effect.gen(function* () {
-    const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
-    const end = { status: "completed", endedAt: 160, attempts: 1 } as const
-    const both = [{ records: [...waits, answered] }, { records: [], end: { ...end } }]
-    expect(yield* standingOf(both)).toMatchObject({ answeredAt: 160, lastAnswerAt: 170 })
-    expect((yield* standingOf([{ records: [...waits, answered] }])).answeredAt).toBe(170)
-    expect((yield* standingOf([{ records: [], end: { ...end } }])).answeredAt).toBe(160)
-    expect((yield* standingOf([{ records: [], model: xai, end }])).answeredAt).toBeUndefined()
-    expect((yield* standingOf([{ records: [...waits, answered] }], { since: 170 })).answeredAt).toBeUndefined()
-  })
-)
-
-it.effect("the turns are read once for all endpoints, of which each has its own question", () =>
-  Effect.gen(function* () {
-    const end = { status: "failed", endedAt: 180 } as const
-    const { read, sources } = sourcesOf([
-      { records: waits },
-      { records: waits, end },
-      { records: waits, model: xai, end }
+It.effect("a turn at a limit of spending, and one that goes on at once, wait for no endpoint", function* () {
+  const limit: Failure.Failure = {
+    ...Observations.overloaded,
+    reason: "quota-exhausted",
+    code: "spend-limit",
+    shared: true
+  }
+  const end = { status: "failed", endedAt: 180 } as const
+  const records = [failed(110, limit), retry(900, 790)]
+  expect(
+    yield* standingOf([
+      { records, end },
+      { records: [failed(110), retry(110, 0)], end }
     ])
-    const questions = new Map([
-      [Target.format(openai), { since: 100, at: 200, wantsEnds: false }],
-      [Target.format(xai), { since: 190, at: 200, wantsEnds: false }]
-    ])
-    const standings = yield* EndpointLog.standingsOf(sources, questions)
-    expect(standings.get(Target.format(openai))).toMatchObject({ waiting: 1, isHeld: true, lastEndAt: 0 })
-    expect(standings.get(Target.format(xai))).toEqual(NOTHING) // its turn ended before
-    expect(read).toEqual(["open", "completed", "failed", "aborted"])
-  })
-)
+  ).toEqual(NOTHING)
+})
+
+It.effect("an answer is one of its attempts since then, also of a turn without records", function* () {
+  const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
+  const end = { status: "completed", endedAt: 160, attempts: 1 } as const
+  const both = [{ records: [...waits, answered] }, { records: [], end: { ...end } }]
+  expect(yield* standingOf(both)).toMatchObject({ answeredAt: 160, lastAnswerAt: 170 })
+  expect((yield* standingOf([{ records: [...waits, answered] }])).answeredAt).toBe(170)
+  expect((yield* standingOf([{ records: [], end: { ...end } }])).answeredAt).toBe(160)
+  expect((yield* standingOf([{ records: [], model: xai, end }])).answeredAt).toBeUndefined()
+  expect((yield* standingOf([{ records: [...waits, answered] }], { since: 170 })).answeredAt).toBeUndefined()
+})
+
+It.effect("the turns are read once for all endpoints, of which each has its own question", function* () {
+  const end = { status: "failed", endedAt: 180 } as const
+  const { read, sources } = sourcesOf([
+    { records: waits },
+    { records: waits, end },
+    { records: waits, model: xai, end }
+  ])
+  const questions = new Map([
+    [Target.format(openai), { since: 100, at: 200, wantsEnds: false }],
+    [Target.format(xai), { since: 190, at: 200, wantsEnds: false }]
+  ])
+  const standings = yield* EndpointLog.standingsOf(sources, questions)
+  expect(standings.get(Target.format(openai))).toMatchObject({ waiting: 1, isHeld: true, lastEndAt: 0 })
+  expect(standings.get(Target.format(xai))).toEqual(NOTHING) // its turn ended before
+  expect(read).toEqual(["open", "completed", "failed", "aborted"])
+})

@@ -9,10 +9,9 @@ import { type Failure, Ids, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
 import * as Observations from "../Observations.ts"
 import type { IncidentChange } from "../../../../src/storage/IncidentStates.ts"
-import { SharedMemory } from "./SharedMemory.ts"
+import { SharedMemory, started } from "./SharedMemory.ts"
 
 /** Scripts; more by the variable. */
 const RUNS = Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 150)
@@ -104,26 +103,12 @@ class World {
   }
 }
 
-const serviceOf = Effect.fnUntraced(function* (memory: SharedMemory) {
-  const { keep, listeners } = yield* Notifications.make({ after: Duration.seconds(20), redact: String })
-  const { standingsOf, storage, uncounted } = memory
-  yield* keep({
-    storage,
-    standingsOf,
-    uncounted,
-    add: () => Effect.void,
-    receivers: { names: ["webhook"] },
-    isAlone: false
-  })
-  return memory.observed(listeners)
-})
-
 const play = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>, runners: number) {
   const world = new World()
   const { memory } = world
   const start = Effect.gen(function* () {
     const scope = yield* Scope.make()
-    return { scope, listeners: yield* Scope.provide(serviceOf(memory), scope) }
+    return { scope, listeners: yield* Scope.provide(started(memory, { after: Duration.seconds(20) }), scope) }
   })
   const processes = yield* Effect.replicateEffect(start, runners)
   for (const { afterMs, forMs, kind, process, reason, target: index, turn: n } of steps) {

@@ -32,7 +32,7 @@ describe("a notice", () => {
     expect(Notice.bodyOf(notice)).not.toHaveProperty("nextAt")
   })
 
-  it("rule X12: says that failed turns do not continue, in every notice about them", () => {
+  it("rule X12: states that failed turns do not continue, in every notice about them", () => {
     const outcomes = { failed: 12, aborted: 1, elsewhere: 2 }
     expect(Notice.textOf({ ...notice, type: "incident-gave-up", at: 28_801_000, waiting: 0, outcomes })).toBe(
       "openai/gpt-5 has answered no turn for 8 h (overloaded 529: Overloaded), and no turn waits for it any more: " +

@@ -7,8 +7,10 @@ import type { EndpointQuestion } from "../../../../src/ops/telemetry/incidents/E
 import * as Incidents from "../../../../src/ops/telemetry/incidents/Incidents.ts"
 import * as Causes from "../../../../src/ops/telemetry/incidents/Causes.ts"
 import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
+import type * as NoticeMessages from "../../../../src/ops/delivery/NoticeMessages.ts"
 import * as Observations from "../Observations.ts"
-import { SharedMemory } from "./SharedMemory.ts"
+import { SharedMemory, started } from "./SharedMemory.ts"
+import * as It from "../../../It.ts"
 
 const MINUTE = 60_000
 const spare = { provider: "xai", model: "grok-4" }
@@ -16,12 +18,9 @@ const spare = { provider: "xai", model: "grok-4" }
 /** Tests the notifications of one runner. */
 const make = Effect.fnUntraced(function* (
   memory: SharedMemory = new SharedMemory(),
-  { isAlone = false, quiet = undefined as Parameters<typeof receiversWith>[0] } = {}
+  { isAlone = false, quiet = undefined as NoticeMessages.Receivers["quiet"] } = {}
 ) {
-  const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
-  const { standingsOf, storage, uncounted } = memory
-  yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers: receiversWith(quiet), isAlone })
-  const observed = memory.observed(listeners)
+  const observed = yield* started(memory, { isAlone, receivers: { names: ["webhook"], quiet } })
   const told = () => memory.notices().map(({ at, type, waiting }) => [type, Date.parse(String(at)) / MINUTE, waiting])
   const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
   const idOf = (id: string) => Ids.ConversationId.make(id)
@@ -62,18 +61,17 @@ const make = Effect.fnUntraced(function* (
         wake: { type: "switched", target: spare, by: { commandId: Ids.CommandId.make("k"), origin: "a test" } }
       })
     )
-  const moves = (at: number, id = "c1") => Observer.moved(listeners, { conversationId: idOf(id), at })
+  const moves = (at: number, id = "c1") => Observer.moved(observed, { conversationId: idOf(id), at })
   return { answers, ends, memory, moves, observed, open, switches, told, waits }
 })
-
-const receiversWith = (quiet?: { from: string; to: string }) => ({ names: ["webhook"], quiet })
 
 /** Time passes once what has been reported is written. */
 const later = (time: Duration.Input) => Effect.andThen(TestClock.adjust(0), TestClock.adjust(time))
 
 describe("an incident", () => {
-  it.effect("begins with the next attempt of the turns that still wait: the earliest that has not passed", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "begins with the next attempt of the turns that still wait: the earliest that has not passed",
+    function* () {
       const { ends, memory, waits } = yield* make()
       waits(0, "t1", { forMs: 2 * MINUTE })
       waits(0, "t2", { forMs: 20 * MINUTE })
@@ -82,11 +80,12 @@ describe("an incident", () => {
       ends(1, "t4", "aborted", { target: spare })
       yield* later("6 minutes")
       expect(memory.notices().map(({ nextAt }) => Date.parse(String(nextAt)))).toEqual([20 * MINUTE])
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.effect("rule X12: has one notice at its beginning and one at its end, however many turns wait and retry", () =>
-    Effect.gen(function* () {
+  It.effect(
+    "rule X12: has one notice at its beginning and one at its end, however many turns wait and retry",
+    function* () {
       const { answers, told, waits } = yield* make()
       const all = Array.from({ length: 50 }, (_, n) => `t${n}`)
       for (const id of all) waits(0, id)
@@ -100,174 +99,160 @@ describe("an incident", () => {
         ["incident-began", 5, 50],
         ["incident-ended", 61, 50]
       ])
-    }).pipe(Effect.scoped)
+    }
   )
 
-  it.effect("is not reported when an answer or the end of its turns came before its time", () =>
-    Effect.gen(function* () {
-      const { answers, ends, memory, told, waits } = yield* make()
-      waits(0)
-      yield* later("2 minutes")
-      answers(2 * MINUTE)
-      waits(3 * MINUTE, "c2")
-      yield* later("3 minutes")
-      ends(5 * MINUTE, "c2", "aborted")
-      yield* later("1 hour")
-      expect(told()).toEqual([])
-      expect(memory.rows.size).toBe(0)
-    }).pipe(Effect.scoped)
-  )
+  It.effect("is not reported when an answer or the end of its turns came before its time", function* () {
+    const { answers, ends, memory, told, waits } = yield* make()
+    waits(0)
+    yield* later("2 minutes")
+    answers(2 * MINUTE)
+    waits(3 * MINUTE, "c2")
+    yield* later("3 minutes")
+    ends(5 * MINUTE, "c2", "aborted")
+    yield* later("1 hour")
+    expect(told()).toEqual([])
+    expect(memory.rows.size).toBe(0)
+  })
 
-  it.effect("lasts until an answer while its turns are at another endpoint", () =>
-    Effect.gen(function* () {
-      const { answers, switches, told, waits } = yield* make()
-      waits(0)
-      yield* later("6 minutes")
-      switches(6 * MINUTE)
-      yield* later("2 hours")
-      expect(told()).toEqual([["incident-began", 5, 1]])
-      answers(126 * MINUTE, "c2")
-      yield* later(1)
-      expect(told().at(-1)?.slice(0, 2)).toEqual(["incident-ended", 126])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("lasts until an answer while its turns are at another endpoint", function* () {
+    const { answers, switches, told, waits } = yield* make()
+    waits(0)
+    yield* later("6 minutes")
+    switches(6 * MINUTE)
+    yield* later("2 hours")
+    expect(told()).toEqual([["incident-began", 5, 1]])
+    answers(126 * MINUTE, "c2")
+    yield* later(1)
+    expect(told().at(-1)?.slice(0, 2)).toEqual(["incident-ended", 126])
+  })
 
-  it.effect(
+  It.effect(
     "rule X12: ends when every turn has given up, and the notice has their outcomes; a later wait begins another",
-    () =>
-      Effect.gen(function* () {
-        const { ends, memory, switches, told, waits } = yield* make()
-        for (const id of ["t1", "t2", "t3", "t4"]) waits(0, id)
-        yield* later("8 hours")
-        const at = 480 * MINUTE
-        ends(at, "t1")
-        ends(at + 1, "t2")
-        ends(at + 2, "t3", "aborted")
-        switches(at + 2, "t4")
-        ends(at + 3, "t4", "completed", { target: spare })
-        yield* later("1 hour")
-        expect(told().map(([type]) => type)).toEqual(["incident-began", "incident-gave-up"])
-        expect(memory.notices().at(-1)).toMatchObject({
-          incidentId: "openai/gpt-5@0",
-          at: new Date(at + 3 + Incidents.SETTLE_MS).toISOString(),
-          waiting: 0,
-          failed: 2,
-          aborted: 1,
-          elsewhere: 1
-        })
-        waits(540 * MINUTE, "t5")
-        yield* later("6 minutes")
-        expect(memory.notices().at(-1)).toMatchObject({
-          type: "incident-began",
-          incidentId: `openai/gpt-5@${540 * MINUTE}`
-        })
-      }).pipe(Effect.scoped)
-  )
-
-  it.effect("that is given up has lasted until it was reported at least, though its turns were deleted", () =>
-    Effect.gen(function* () {
-      const { ends, memory, told, waits } = yield* make()
-      waits(0)
-      yield* later("6 minutes")
-      ends(6 * MINUTE, "c1", "aborted")
-      memory.turns.clear()
-      yield* later("1 minute")
-      expect(told().slice(1)).toEqual([["incident-gave-up", 5 + 1 / 6, 0]])
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("asks the log every few seconds at most while its failed turns settle", () =>
-    Effect.gen(function* () {
-      const memory = new SharedMemory()
-      const { standingsOf } = memory
-      let asked = 0
-      Object.assign(memory, {
-        standingsOf: (questions: ReadonlyMap<string, EndpointQuestion>) => (asked++, standingsOf(questions))
-      })
-      const { ends, told, waits } = yield* make(memory)
-      waits(0, "t1")
-      waits(0, "t2")
-      yield* later("6 minutes")
-      ends(6 * MINUTE, "t1")
-      yield* later("9 seconds")
-      ends(6 * MINUTE + 9_000, "t2")
-      asked = 0
-      yield* later("1 minute")
+    function* () {
+      const { ends, memory, switches, told, waits } = yield* make()
+      for (const id of ["t1", "t2", "t3", "t4"]) waits(0, id)
+      yield* later("8 hours")
+      const at = 480 * MINUTE
+      ends(at, "t1")
+      ends(at + 1, "t2")
+      ends(at + 2, "t3", "aborted")
+      switches(at + 2, "t4")
+      ends(at + 3, "t4", "completed", { target: spare })
+      yield* later("1 hour")
       expect(told().map(([type]) => type)).toEqual(["incident-began", "incident-gave-up"])
-      expect(asked).toBeLessThan(10)
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("asks a slow log seldom, however many other turns end", () =>
-    Effect.gen(function* () {
-      const memory = new SharedMemory()
-      const { standingsOf } = memory
-      let asked = 0
-      const slow = (questions: ReadonlyMap<string, EndpointQuestion>) =>
-        Effect.andThen(
-          Effect.sync(() => asked++),
-          Effect.delay(standingsOf(questions), "5 seconds")
-        )
-      Object.assign(memory, { standingsOf: slow })
-      const { ends, switches, told, waits } = yield* make(memory)
-      waits(0)
+      expect(memory.notices().at(-1)).toMatchObject({
+        incidentId: "openai/gpt-5@0",
+        at: new Date(at + 3 + Incidents.SETTLE_MS).toISOString(),
+        waiting: 0,
+        failed: 2,
+        aborted: 1,
+        elsewhere: 1
+      })
+      waits(540 * MINUTE, "t5")
       yield* later("6 minutes")
-      switches(6 * MINUTE)
-      asked = 0
-      for (let s = 0; s < 300; s++) {
-        ends(6 * MINUTE + s * 1_000, `other-${s}`, "aborted", { target: spare })
-        yield* later("1 second")
-      }
-      expect(told().map(([type]) => type)).toEqual(["incident-began"])
-      expect(asked).toBeLessThan(8)
-    }).pipe(Effect.scoped)
+      expect(memory.notices().at(-1)).toMatchObject({
+        type: "incident-began",
+        incidentId: `openai/gpt-5@${540 * MINUTE}`
+      })
+    }
   )
 
-  it.effect("begins though the process stops while it writes", () =>
-    Effect.gen(function* () {
-      const memory = new SharedMemory()
-      const { change } = memory.storage
-      let isSlow = true
-      const slow: typeof change = (...facts) => (isSlow ? Effect.never : change(...facts))
-      Object.assign(memory, { storage: { ...memory.storage, change: slow } })
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const { waits } = yield* make(memory)
-          waits(0)
-          yield* later("6 seconds")
-          isSlow = false
-        })
-      )
-      const { told } = yield* make(memory)
-      yield* later("6 minutes")
-      expect(told()).toEqual([["incident-began", 5, 1]])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("that is given up has lasted until it was reported at least, though its turns were deleted", function* () {
+    const { ends, memory, told, waits } = yield* make()
+    waits(0)
+    yield* later("6 minutes")
+    ends(6 * MINUTE, "c1", "aborted")
+    memory.turns.clear()
+    yield* later("1 minute")
+    expect(told().slice(1)).toEqual([["incident-gave-up", 5 + 1 / 6, 0]])
+  })
 
-  it.effect("begins and ends after a restart, with the turns that waited before", () =>
-    Effect.gen(function* () {
-      const memory = new SharedMemory()
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const { waits } = yield* make(memory, { isAlone: true })
-          waits(0)
-          yield* later("1 minute")
-        })
+  It.effect("asks the log every few seconds at most while its failed turns settle", function* () {
+    const memory = new SharedMemory()
+    const { standingsOf } = memory
+    let asked = 0
+    Object.assign(memory, {
+      standingsOf: (questions: ReadonlyMap<string, EndpointQuestion>) => (asked++, standingsOf(questions))
+    })
+    const { ends, told, waits } = yield* make(memory)
+    waits(0, "t1")
+    waits(0, "t2")
+    yield* later("6 minutes")
+    ends(6 * MINUTE, "t1")
+    yield* later("9 seconds")
+    ends(6 * MINUTE + 9_000, "t2")
+    asked = 0
+    yield* later("1 minute")
+    expect(told().map(([type]) => type)).toEqual(["incident-began", "incident-gave-up"])
+    expect(asked).toBeLessThan(10)
+  })
+
+  It.effect("asks a slow log seldom, however many other turns end", function* () {
+    const memory = new SharedMemory()
+    const { standingsOf } = memory
+    let asked = 0
+    const slow = (questions: ReadonlyMap<string, EndpointQuestion>) =>
+      Effect.andThen(
+        Effect.sync(() => asked++),
+        Effect.delay(standingsOf(questions), "5 seconds")
       )
-      const { answers, open, told } = yield* make(memory, { isAlone: true })
-      yield* later("5 minutes")
-      expect(told()).toEqual([["incident-began", 5, 1]])
-      expect(yield* open).toBe(1)
-      answers(6 * MINUTE)
-      yield* later(1)
-      expect(yield* open).toBe(0)
-      expect(told().at(-1)?.slice(0, 2)).toEqual(["incident-ended", 6])
-    }).pipe(Effect.scoped)
-  )
+    Object.assign(memory, { standingsOf: slow })
+    const { ends, switches, told, waits } = yield* make(memory)
+    waits(0)
+    yield* later("6 minutes")
+    switches(6 * MINUTE)
+    asked = 0
+    for (let s = 0; s < 300; s++) {
+      ends(6 * MINUTE + s * 1_000, `other-${s}`, "aborted", { target: spare })
+      yield* later("1 second")
+    }
+    expect(told().map(([type]) => type)).toEqual(["incident-began"])
+    expect(asked).toBeLessThan(8)
+  })
+
+  It.effect("begins though the process stops while it writes", function* () {
+    const memory = new SharedMemory()
+    const { change } = memory.storage
+    let isSlow = true
+    const slow: typeof change = (...facts) => (isSlow ? Effect.never : change(...facts))
+    Object.assign(memory, { storage: { ...memory.storage, change: slow } })
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { waits } = yield* make(memory)
+        waits(0)
+        yield* later("6 seconds")
+        isSlow = false
+      })
+    )
+    const { told } = yield* make(memory)
+    yield* later("6 minutes")
+    expect(told()).toEqual([["incident-began", 5, 1]])
+  })
+
+  It.effect("begins and ends after a restart, with the turns that waited before", function* () {
+    const memory = new SharedMemory()
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { waits } = yield* make(memory, { isAlone: true })
+        waits(0)
+        yield* later("1 minute")
+      })
+    )
+    const { answers, open, told } = yield* make(memory, { isAlone: true })
+    yield* later("5 minutes")
+    expect(told()).toEqual([["incident-began", 5, 1]])
+    expect(yield* open).toBe(1)
+    answers(6 * MINUTE)
+    yield* later(1)
+    expect(yield* open).toBe(0)
+    expect(told().at(-1)?.slice(0, 2)).toEqual(["incident-ended", 6])
+  })
 })
 
-it.effect("rule X12: an answer that comes while the incidents are read ends the one of an earlier process", () =>
-  Effect.gen(function* () {
+It.effect(
+  "rule X12: an answer that comes while the incidents are read ends the one of an earlier process",
+  function* () {
     const memory = new SharedMemory()
     yield* Effect.scoped(
       Effect.gen(function* () {
@@ -288,65 +273,59 @@ it.effect("rule X12: an answer that comes while the incidents are read ends the 
     })
     const standingsOf = (questions: ReadonlyMap<string, EndpointQuestion>) =>
       Effect.tap(memory.standingsOf(questions), () => answered)
-    const receivers = receiversWith()
+    const receivers = { names: ["webhook"] }
     yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
     yield* later("6 seconds")
     expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-ended"])
-  }).pipe(Effect.scoped)
+  }
 )
 
-it.effect("an incident without receivers is counted here, and the log is not asked", () =>
-  Effect.gen(function* () {
-    const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
-    const { storage, uncounted } = new SharedMemory()
-    const standingsOf = () => Effect.die("The log was asked.")
-    const receivers = { names: [], quiet: undefined }
-    yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
-    const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
-    listeners.decision?.(
-      Observations.decision({ at: 0, directive: { _tag: "Retry", attempt: 0, delayMs: MINUTE, retryAt: MINUTE } })
-    )
-    yield* later("6 minutes")
-    expect(yield* open).toBe(1)
-    listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
-    yield* later("1 minute")
-    expect(yield* open).toBe(0)
-  }).pipe(Effect.scoped)
-)
+It.effect("an incident without receivers is counted here, and the log is not asked", function* () {
+  const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
+  const { storage, uncounted } = new SharedMemory()
+  const standingsOf = () => Effect.die("The log was asked.")
+  const receivers = { names: [], quiet: undefined }
+  yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
+  const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
+  listeners.decision?.(
+    Observations.decision({ at: 0, directive: { _tag: "Retry", attempt: 0, delayMs: MINUTE, retryAt: MINUTE } })
+  )
+  yield* later("6 minutes")
+  expect(yield* open).toBe(1)
+  listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
+  yield* later("1 minute")
+  expect(yield* open).toBe(0)
+})
 
 describe("failed turns", () => {
-  it.effect("rule X12: are reported once per endpoint and cause, however many there are", () =>
-    Effect.gen(function* () {
-      const { ends, memory } = yield* make()
-      for (let n = 0; n < 20; n++) ends(n * 100, `t${n}`, "failed", { reason: "auth" })
-      ends(0, "a", "failed", { reason: "refused" })
-      ends(0, "b", "failed", { reason: "auth", target: spare })
-      yield* later("1 hour")
-      ends(60 * MINUTE, "t99", "failed", { reason: "auth" })
-      yield* later("1 hour")
-      expect(
-        memory
-          .notices()
-          .map(({ failed, model, reason }) => `${String(model)} ${String(reason)} ${String(failed)}`)
-          .toSorted()
-      ).toEqual(["gpt-5 auth 20", "gpt-5 refused 1", "grok-4 auth 1"])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("rule X12: are reported once per endpoint and cause, however many there are", function* () {
+    const { ends, memory } = yield* make()
+    for (let n = 0; n < 20; n++) ends(n * 100, `t${n}`, "failed", { reason: "auth" })
+    ends(0, "a", "failed", { reason: "refused" })
+    ends(0, "b", "failed", { reason: "auth", target: spare })
+    yield* later("1 hour")
+    ends(60 * MINUTE, "t99", "failed", { reason: "auth" })
+    yield* later("1 hour")
+    expect(
+      memory
+        .notices()
+        .map(({ failed, model, reason }) => `${String(model)} ${String(reason)} ${String(failed)}`)
+        .toSorted()
+    ).toEqual(["gpt-5 auth 20", "gpt-5 refused 1", "grok-4 auth 1"])
+  })
 
-  it.effect("rule X12: are reported while other turns still wait for the endpoint", () =>
-    Effect.gen(function* () {
-      const { ends, told, waits } = yield* make()
-      waits(0, "t1")
-      waits(0, "t2")
-      yield* later("20 minutes")
-      ends(20 * MINUTE, "t1")
-      yield* later("1 minute")
-      expect(told().map(([type, , waiting]) => [type, waiting])).toEqual([
-        ["incident-began", 2],
-        ["turns-failed", 1]
-      ])
-    }).pipe(Effect.scoped)
-  )
+  It.effect("rule X12: are reported while other turns still wait for the endpoint", function* () {
+    const { ends, told, waits } = yield* make()
+    waits(0, "t1")
+    waits(0, "t2")
+    yield* later("20 minutes")
+    ends(20 * MINUTE, "t1")
+    yield* later("1 minute")
+    expect(told().map(([type, , waiting]) => [type, waiting])).toEqual([
+      ["incident-began", 2],
+      ["turns-failed", 1]
+    ])
+  })
 
   it("are reported again once the endpoint has answered and an hour has passed", () => {
     const said = { reason: "auth", message: "No" } as const
@@ -361,81 +340,76 @@ describe("failed turns", () => {
 })
 
 describe("notifications of one of several runners", () => {
-  it.effect(
+  It.effect(
     "rule X12: an incident whose turns have moved is not open here, and its end is reported with the next answer",
-    () =>
-      Effect.gen(function* () {
-        const { answers, moves, open, told, waits } = yield* make()
-        waits(0)
-        waits(0, "c2")
-        yield* later("6 minutes")
-        moves(6 * MINUTE, "c2")
-        expect(yield* open).toBe(1)
-        moves(6 * MINUTE)
-        expect(yield* open).toBe(0)
-        // One of them returns and waits here again.
-        waits(7 * MINUTE)
-        expect(yield* open).toBe(1)
-        moves(8 * MINUTE)
-        yield* later("3 minutes")
-        answers(9 * MINUTE)
-        yield* later(1)
-        expect(told().map(([type, at]) => [type, at])).toEqual([
-          ["incident-began", 5],
-          ["incident-ended", 9]
-        ])
-        expect(yield* open).toBe(0)
-      }).pipe(Effect.scoped)
-  )
-
-  it.effect(
-    "rule X12: an answer of another runner, which knew of no trouble yet, is no end of what came after it",
-    () =>
-      Effect.gen(function* () {
-        const memory = new SharedMemory()
-        const first = yield* make(memory)
-        const second = yield* make(memory)
-        first.waits(0)
-        yield* later("1 second")
-        second.answers(1_000, "c2")
-        second.ends(1_000, "c2", "completed")
-        yield* later("20 minutes")
-        expect(first.told()).toEqual([["incident-began", 5 + 1 / 60, 1]])
-        expect(memory.notices()[0]).toMatchObject({ since: new Date(1_000).toISOString() })
-        second.answers(21 * MINUTE, "c3")
-        yield* later(1)
-        expect(first.told().slice(1)).toEqual([["incident-ended", 21, 1]])
-      }).pipe(Effect.scoped)
-  )
-
-  it.effect(
-    "rule X12: an announced incident whose turn moved to another runner and was aborted there is given up",
-    () =>
-      Effect.gen(function* () {
-        const memory = new SharedMemory()
-        const first = yield* make(memory)
-        const second = yield* make(memory)
-        first.waits(0)
-        yield* later("6 minutes")
-        first.moves(6 * MINUTE)
-        yield* later("1 minute")
-        second.ends(7 * MINUTE, "c1", "aborted")
-        yield* later("1 hour")
-        expect(first.told()[0]).toEqual(["incident-began", 5, 1])
-        expect(memory.notices().slice(1)).toMatchObject([{ type: "incident-gave-up", aborted: 1 }])
-      }).pipe(Effect.scoped)
-  )
-
-  it.effect("rule X12: a notice of quiet hours is due at their end", () =>
-    Effect.gen(function* () {
-      const begin = new Date(2031, 3, 2, 23, 0).getTime()
-      yield* TestClock.setTime(begin)
-      const { memory, waits } = yield* make(new SharedMemory(), { quiet: { from: "22:00", to: "07:00" } })
-      waits(begin)
+    function* () {
+      const { answers, moves, open, told, waits } = yield* make()
+      waits(0)
+      waits(0, "c2")
       yield* later("6 minutes")
-      expect(memory.messages.map(({ dueAt }) => dueAt)).toEqual([new Date(2031, 3, 3, 7, 0).getTime()])
-    }).pipe(Effect.scoped)
+      moves(6 * MINUTE, "c2")
+      expect(yield* open).toBe(1)
+      moves(6 * MINUTE)
+      expect(yield* open).toBe(0)
+      // One of them returns and waits here again.
+      waits(7 * MINUTE)
+      expect(yield* open).toBe(1)
+      moves(8 * MINUTE)
+      yield* later("3 minutes")
+      answers(9 * MINUTE)
+      yield* later(1)
+      expect(told().map(([type, at]) => [type, at])).toEqual([
+        ["incident-began", 5],
+        ["incident-ended", 9]
+      ])
+      expect(yield* open).toBe(0)
+    }
   )
+
+  It.effect(
+    "rule X12: an answer of another runner, which knew of no trouble yet, is no end of what came after it",
+    function* () {
+      const memory = new SharedMemory()
+      const first = yield* make(memory)
+      const second = yield* make(memory)
+      first.waits(0)
+      yield* later("1 second")
+      second.answers(1_000, "c2")
+      second.ends(1_000, "c2", "completed")
+      yield* later("20 minutes")
+      expect(first.told()).toEqual([["incident-began", 5 + 1 / 60, 1]])
+      expect(memory.notices()[0]).toMatchObject({ since: new Date(1_000).toISOString() })
+      second.answers(21 * MINUTE, "c3")
+      yield* later(1)
+      expect(first.told().slice(1)).toEqual([["incident-ended", 21, 1]])
+    }
+  )
+
+  It.effect(
+    "rule X12: an announced incident whose turn moved to another runner and was aborted there is given up",
+    function* () {
+      const memory = new SharedMemory()
+      const first = yield* make(memory)
+      const second = yield* make(memory)
+      first.waits(0)
+      yield* later("6 minutes")
+      first.moves(6 * MINUTE)
+      yield* later("1 minute")
+      second.ends(7 * MINUTE, "c1", "aborted")
+      yield* later("1 hour")
+      expect(first.told()[0]).toEqual(["incident-began", 5, 1])
+      expect(memory.notices().slice(1)).toMatchObject([{ type: "incident-gave-up", aborted: 1 }])
+    }
+  )
+
+  It.effect("rule X12: a notice of quiet hours is due at their end", function* () {
+    const begin = new Date(2031, 3, 2, 23, 0).getTime()
+    yield* TestClock.setTime(begin)
+    const { memory, waits } = yield* make(new SharedMemory(), { quiet: { from: "22:00", to: "07:00" } })
+    waits(begin)
+    yield* later("6 minutes")
+    expect(memory.messages.map(({ dueAt }) => dueAt)).toEqual([new Date(2031, 3, 3, 7, 0).getTime()])
+  })
 
   it.effect(
     "rule X12: incidents that cannot be recorded are logged once, recorded later, and logged once more if that fails again",

@@ -5,25 +5,21 @@ import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as QuestionNotice from "../../../../src/ops/delivery/QuestionNotice.ts"
 import type { NewMessage } from "../../../../src/storage/Outbox.ts"
-import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
-import { SharedMemory } from "./SharedMemory.ts"
+import { SharedMemory, started } from "./SharedMemory.ts"
+import * as GivenTurn from "../../../GivenTurn.ts"
+import * as It from "../../../It.ts"
 
 const HOUR = 3_600_000
-const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+const { ids } = GivenTurn
 
 /** A question since 01:00 that takes answers for eight hours. */
-const wait = (over: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.ProviderRetry => ({
-  ...ids,
-  type: "provider-retry",
-  attempt: 0,
-  delayMs: 8 * HOUR,
-  retryAt: 9 * HOUR,
-  message: "",
-  reason: "unknown",
-  target: "a/m",
-  asks: { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May send run with sk-secret?\u001b[2J" },
-  ...over
-})
+const wait = (over: Partial<TurnEvent.ProviderRetry> = {}) =>
+  GivenTurn.retry({
+    delayMs: 8 * HOUR,
+    retryAt: 9 * HOUR,
+    asks: { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May send run with sk-secret?\u001b[2J" },
+    ...over
+  })
 
 const options: QuestionNotice.Options = {
   after: Duration.minutes(5),
@@ -35,50 +31,47 @@ const options: QuestionNotice.Options = {
 const place = { ...ids, step: 0, stepStartedAt: 0, target: { provider: "a", model: "m" } }
 
 describe("a notice of a question", () => {
-  it.effect(
+  It.effect(
     "rule X12: is written once a question for each receiver, whatever part of it is answered, and due after a while",
-    () =>
-      Effect.gen(function* () {
-        const added: Array<NewMessage> = []
-        let isRefused = true
-        const add = (messages: ReadonlyArray<NewMessage>) =>
-          Effect.suspend(() => {
-            if (isRefused) return Effect.fail(new StorageError({ message: "The disk is full." }))
-            // One is asked while others are written.
-            if (added.length === 0) asks(wait({ turnId: Ids.TurnId.make("late") }))
-            added.push(...messages)
-            return Effect.void
-          })
-        const { after, receivers, redact } = options
-        const { keep, listeners } = yield* Notifications.make({ after, redact })
-        const { standingsOf, storage, uncounted } = new SharedMemory()
-        yield* keep({ storage, standingsOf, uncounted, add, receivers, isAlone: false })
-        const asks = (event: TurnEvent.ProviderRetry) => listeners.event?.({ ...place, event })
-        asks(wait())
-        const { asks: _, ...plain } = wait()
-        asks(plain)
-        // Moved by an hour, after one of two answers.
-        asks(wait({ delayMs: 9 * HOUR, retryAt: 10 * HOUR }))
-        asks(wait({ turnId: Ids.TurnId.make("other") }))
-        yield* Effect.yieldNow
-        isRefused = false
-        yield* TestClock.adjust("10 seconds")
-        assert.deepStrictEqual(
-          added.map(({ id }) => id),
-          ["t", "t", "other", "late"].flatMap((turn) => [
-            `question/${turn}/${HOUR}/webhook`,
-            `question/${turn}/${HOUR}/command`
-          ])
-        )
-        assert.deepStrictEqual(new Set(added.map(({ dueAt }) => dueAt)), new Set([HOUR + 300_000]))
-        const body = JSON.parse(added[0]?.payload ?? "")
-        assert.deepInclude(body, { type: "question", ...ids, because: "tools", until: "1970-01-01T09:00:00.000Z" })
-        assert.match(
-          body.text,
-          /^A turn waits for a person\. May send run with \[redacted\]\?.* holdfast chat --conversation c$/
-        )
-        assert.notInclude(added[0]?.payload, "\u001b")
-      }).pipe(Effect.scoped)
+    function* () {
+      const added: Array<NewMessage> = []
+      let isRefused = true
+      const add = (messages: ReadonlyArray<NewMessage>) =>
+        Effect.suspend(() => {
+          if (isRefused) return Effect.fail(new StorageError({ message: "The disk is full." }))
+          // One is asked while others are written.
+          if (added.length === 0) asks(wait({ turnId: Ids.TurnId.make("late") }))
+          added.push(...messages)
+          return Effect.void
+        })
+      const { after, receivers, redact } = options
+      const listeners = yield* started(new SharedMemory(), { add, after, receivers, redact })
+      const asks = (event: TurnEvent.ProviderRetry) => listeners.event?.({ ...place, event })
+      asks(wait())
+      const { asks: _, ...plain } = wait()
+      asks(plain)
+      // Moved by an hour, after one of two answers.
+      asks(wait({ delayMs: 9 * HOUR, retryAt: 10 * HOUR }))
+      asks(wait({ turnId: Ids.TurnId.make("other") }))
+      yield* Effect.yieldNow
+      isRefused = false
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(
+        added.map(({ id }) => id),
+        ["t", "t", "other", "late"].flatMap((turn) => [
+          `question/${turn}/${HOUR}/webhook`,
+          `question/${turn}/${HOUR}/command`
+        ])
+      )
+      assert.deepStrictEqual(new Set(added.map(({ dueAt }) => dueAt)), new Set([HOUR + 300_000]))
+      const body = JSON.parse(added[0]?.payload ?? "")
+      assert.deepInclude(body, { type: "question", ...ids, because: "tools", until: "1970-01-01T09:00:00.000Z" })
+      assert.match(
+        body.text,
+        /^A turn waits for a person\. May send run with \[redacted\]\?.* holdfast chat --conversation c$/
+      )
+      assert.notInclude(added[0]?.payload, "\u001b")
+    }
   )
 
   it.effect("has the address of its conversation in the page, where the page has one", () =>
@@ -108,20 +101,18 @@ describe("a notice of a question", () => {
     })
   )
 
-  it.effect("is not sent once its turn has an answer, or asks something else; other notices are sent", () =>
-    Effect.gen(function* () {
-      const [message] = QuestionNotice.messagesOf({ event: wait(), asks: wait().asks ?? assert.fail() }, options)
-      const body = JSON.parse(message?.payload ?? "")
-      const asks = wait().asks ?? assert.fail()
-      const isDue = (wait: TurnState.TurnState["wait"] | undefined) =>
-        QuestionNotice.isDue(body, () =>
-          Effect.succeed(wait === undefined ? undefined : ({ wait } as TurnState.TurnState))
-        )
-      assert.isTrue(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: HOUR, asks }))
-      assert.isFalse(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: HOUR }))
-      assert.isFalse(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: 2 * HOUR, asks }))
-      assert.isFalse(yield* isDue(undefined))
-      assert.isTrue(yield* QuestionNotice.isDue({ id: "i", type: "incident-began", text: "" }, () => Effect.undefined))
-    })
-  )
+  It.effect("is not sent once its turn has an answer, or asks something else; other notices are sent", function* () {
+    const [message] = QuestionNotice.messagesOf({ event: wait(), asks: wait().asks ?? assert.fail() }, options)
+    const body = JSON.parse(message?.payload ?? "")
+    const asks = wait().asks ?? assert.fail()
+    const isDue = (wait: TurnState.TurnState["wait"] | undefined) =>
+      QuestionNotice.isDue(body, () =>
+        Effect.succeed(wait === undefined ? undefined : ({ wait } as TurnState.TurnState))
+      )
+    assert.isTrue(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: HOUR, asks }))
+    assert.isFalse(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: HOUR }))
+    assert.isFalse(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: 2 * HOUR, asks }))
+    assert.isFalse(yield* isDue(undefined))
+    assert.isTrue(yield* QuestionNotice.isDue({ id: "i", type: "incident-began", text: "" }, () => Effect.undefined))
+  })
 })

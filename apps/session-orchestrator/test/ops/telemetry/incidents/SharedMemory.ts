@@ -2,12 +2,13 @@
 import { StorageError } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { Failure, Ids, Target } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import type {
   UncountedTurn,
   EndpointQuestion,
   EndpointStanding
 } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
+import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
 import type { IncidentChange, IncidentRow, IncidentStates } from "../../../../src/storage/IncidentStates.ts"
 import type { NewMessage } from "../../../../src/storage/Outbox.ts"
 
@@ -159,5 +160,24 @@ export class SharedMemory {
       .map(({ payload }): Readonly<Record<string, unknown>> => JSON.parse(payload ?? ""))
   }
 }
+
+/** Starts the notices of a process; returns the listeners of its turns, which are in the log before they are observed. */
+export const started = Effect.fnUntraced(function* (
+  memory: SharedMemory,
+  {
+    add = () => Effect.void,
+    after = Duration.minutes(5),
+    isAlone = false,
+    receivers = { names: ["webhook"] },
+    redact = String
+  }: Partial<Parameters<typeof Notifications.make>[0] & Parameters<Keep>[0]> = {}
+) {
+  const { keep, listeners } = yield* Notifications.make({ after, redact })
+  const { standingsOf, storage, uncounted } = memory
+  yield* keep({ storage, standingsOf, uncounted, add, receivers, isAlone })
+  return memory.observed(listeners)
+})
+
+type Keep = Effect.Success<ReturnType<typeof Notifications.make>>["keep"]
 
 const AWAY = new StorageError({ message: "The database is away." })
