@@ -83,7 +83,8 @@ const adds = (text: string, { code, evidence = {}, message, status }: Provider.E
   const known = new Set(["", "error", message.trim(), code, String(status), ...Object.values(evidence)])
   const isNews = (value: unknown): boolean =>
     typeof value === "string" ? !known.has(value.trim()) : typeof value === "number" && !known.has(String(value))
-  const left: Array<readonly [key: string, value: unknown]> = [["", JsonShape.parse(text) ?? text]]
+  const parsed = JsonShape.parse(text)
+  const left: Array<readonly [key: string, value: unknown]> = [["", parsed === undefined ? text : parsed]]
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const [key, value] = next
     if (typeof value === "object" && value !== null) {

@@ -66,6 +66,7 @@ describe("an error's whole body", () => {
   it("rule D5: is not kept where the failure has all its content", () => {
     const bodies = [
       "",
+      "null",
       "Overloaded",
       " Overloaded\n",
       '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_01"}',
