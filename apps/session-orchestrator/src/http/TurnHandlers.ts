@@ -46,9 +46,14 @@ export const layer = HttpApiBuilder.group(
       if (isSubmitted(request)) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       const types = [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] as const
       const type = Negotiation.choose(request.headers["accept"], types)
-      if (type === JSON_TYPE) return answerSealed(request, conversations.result(turnId, within), gates)
       const items = conversations.watchTurn(turnId, within)
-      return LiveResponse.send(request, gates, { ...EventStreams.ofTurn(deltas, type), items, endless: false })
+      // The calls of all turns that one commit has accepted leave before the first of their watchers reads.
+      return Effect.andThen(
+        Effect.yieldNow,
+        type === JSON_TYPE
+          ? answerSealed(request, conversations.result(turnId, within), gates)
+          : LiveResponse.send(request, gates, { ...EventStreams.ofTurn(deltas, type), items, endless: false })
+      )
     }
 
     return handlers.handleAll({

@@ -326,8 +326,6 @@ const inOrder = Effect.fnUntraced(function* (
     if (opening !== undefined) session.hub.persisted(opening)
     const resumption = opening && firstOf(conversation, turn, opening)
     yield* queue.add(session, turnId, { arrival: { resumption } })
-    // The calls of all turns of one commit leave before the first of their watchers reads.
-    yield* Effect.yieldNow
   }
   if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue)) yield* recovered(dependencies, session)
   return turnId
