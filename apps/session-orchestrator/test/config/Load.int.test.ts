@@ -80,12 +80,12 @@ describe("Load", () => {
     "every problem of the file has the position of its key, and a problem of another source has none",
     function* () {
       const text = `{
-// A comment moves the text after it.
-"sever": {}, "providers": {
-  "p.q": { "headers": { "a b": "x" } },
-},
-"retry": { "schedule": { "type": "steps", "delays": ["1 second", "soon"] } },
-"telemetry": { "notifications": {} }
+  // A comment moves the text after it.
+  "sever": {}, "providers": {
+    "p.q": { "headers": { "a b": "x" } },
+  },
+  "retry": { "schedule": { "type": "steps", "delays": ["1 second", "soon"] } },
+  "telemetry": { "notifications": {} }
 }`
       const error = yield* Effect.flip(load(text, { HOLDFAST_PORT: "x" }))
       expect(
