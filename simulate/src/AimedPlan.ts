@@ -257,7 +257,7 @@ const AIMED: Readonly<Record<Aim, Aimed>> = {
     const watchers = Array.from({ length: 5 }, (): Watched => ({
       conversation: first.conversation,
       turn: undefined,
-      when: { call: 0, tasks: between(0, 40), isEnd: true },
+      when: { call: 0, ms: between(0, 500) },
       lasts: [],
       latencyMs: 0,
       readMs: 0

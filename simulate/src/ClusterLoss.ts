@@ -160,7 +160,14 @@ class Loss {
       disk: this.disk,
       around: { network, tools: this.workshop.tools },
       settings: [SETTINGS],
-      shared: { locks: this.locks, links: this.links, shards: size.shards, wayMs: undefined, written: () => {} },
+      shared: {
+        locks: this.locks,
+        links: this.links,
+        shards: size.shards,
+        wayMs: undefined,
+        opened: () => {},
+        written: () => {}
+      },
       runners: size.runners,
       distanceMs: 0,
       chance: Chance.make(seed, "clients"),

@@ -230,10 +230,10 @@ export class Laws {
       this.check("X6 a record is of one runner", other === by, () => `${record} is of ${other.name} and of ${by.name}`)
     }
     if (events.length > 0) {
-      const known = this.places.get(by) ?? new Set()
       const conversation = this.conversationOf(turnId)
-      if (!known.has(conversation)) for (const call of callsIn(JSON.stringify(events))) this.unpassed.add(call)
-      this.places.set(by, known.add(conversation))
+      const isFirst = this.places.get(by)?.has(conversation) !== true
+      for (const call of isFirst ? callsIn(JSON.stringify(events)) : []) this.unpassed.add(call)
+      this.opened(by, conversation)
     }
     const isEnd = events.at(-1)?.type === "turn-end"
     this.check(
@@ -243,16 +243,21 @@ export class Laws {
     )
   }
 
+  /** A process has written events of a conversation. */
+  opened(by: Process, conversation: string): void {
+    this.places.set(by, (this.places.get(by) ?? new Set()).add(conversation))
+  }
+
   /** A process has taken turns over. */
   tookOver(by: Process): void {
     this.places.delete(by)
   }
 
   private readonly writers = new Map<string, Process>()
-  /** The conversations in which each process has appended events since it took turns over. */
+  /** The conversations of which each process has written events since it took turns over. */
   private readonly places = new Map<Process, Set<string>>()
   /**
-   * Calls whose message is among the first events that their process appends to a conversation. A watcher that comes while those are appended
+   * Calls whose message is among the first events that their process writes of a conversation. A watcher that comes while those are appended
    * reads them from the disk, and gets the text after its message: the hub has passed no event yet (Watching.V3).
    */
   readonly unpassed = new Set<number>()
