@@ -164,10 +164,7 @@ export class Fleet {
       this.logLines.push(line)
       if (line.includes("Took over")) this.tookOver.push(world.now)
       // Their calls are made again, also where a runner has given them up and has them back.
-      if (/Took over [1-9]/.test(line)) {
-        laws.tookOver(life)
-        this.options.gone()
-      }
+      if (/Took over [1-9]/.test(line)) this.options.gone()
       timeline.add("log", this.isShared ? `${name}: ${line.trimEnd()}` : line.trimEnd())
     }
     const cluster = shared === undefined ? undefined : { shared, port: FIRST_PORT + place }

@@ -229,12 +229,6 @@ export class Laws {
       this.writers.set(record, by)
       this.check("X6 a record is of one runner", other === by, () => `${record} is of ${other.name} and of ${by.name}`)
     }
-    if (events.length > 0) {
-      const conversation = this.conversationOf(turnId)
-      const isFirst = this.places.get(by)?.has(conversation) !== true
-      for (const call of isFirst ? callsIn(JSON.stringify(events)) : []) this.unpassed.add(call)
-      this.opened(by, conversation)
-    }
     const isEnd = events.at(-1)?.type === "turn-end"
     this.check(
       "X6 a sealed turn takes no record",
@@ -243,24 +237,7 @@ export class Laws {
     )
   }
 
-  /** A process has written events of a conversation. */
-  opened(by: Process, conversation: string): void {
-    this.places.set(by, (this.places.get(by) ?? new Set()).add(conversation))
-  }
-
-  /** A process has taken turns over. */
-  tookOver(by: Process): void {
-    this.places.delete(by)
-  }
-
   private readonly writers = new Map<string, Process>()
-  /** The conversations of which each process has written events since it took turns over. */
-  private readonly places = new Map<Process, Set<string>>()
-  /**
-   * Calls whose message is among the first events that their process writes of a conversation. A watcher that comes while those are appended
-   * reads them from the disk, and gets the text after its message: the hub has passed no event yet (Watching.V3).
-   */
-  readonly unpassed = new Set<number>()
 
   /** A step begins below the limit of spending of its turn or conversation (X11). */
   spends(turn: string, { per, tokens }: SpendLimit): void {

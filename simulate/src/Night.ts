@@ -364,7 +364,6 @@ const sharedBy = ({ distanceMs, runners, seed }: Plan.Plan, world: World, laws: 
     links: new Links(world, Chance.make(seed, "links")),
     shards,
     wayMs: distanceMs === undefined ? undefined : () => distance.between(0, distanceMs),
-    opened: (by, conversation) => laws.opened(by, conversation),
     written: (by, append) => laws.written(by, append)
   }
 }

@@ -17,8 +17,6 @@ export interface Shared {
   readonly shards: number
   /** How long a statement, or its answer, is on its way between a runner and the database; absent: no time. */
   readonly wayMs: (() => number) | undefined
-  /** A runner has accepted a turn of a conversation with its first events. */
-  readonly opened: (by: Process, conversation: string) => void
   /** A runner has appended something of a turn. */
   readonly written: (by: Process, append: TurnLog.Append) => void
 }
@@ -57,21 +55,14 @@ export const layer = (shared: Shared, owner: Process, port: number) => {
 /** The log of a database that is some milliseconds away: what a runner writes is there before it learns of it. */
 const distant = (
   log: TurnLog.TurnLog["Service"],
-  { opened, wayMs, written }: Shared,
+  { wayMs, written }: Shared,
   owner: Process
 ): TurnLog.TurnLog["Service"] => {
   const way = wayMs === undefined ? Effect.void : Effect.suspend(() => Effect.sleep(wayMs()))
   const there = <A, E>(effect: Effect.Effect<A, E>) => Effect.andThen(way, Effect.tap(effect, way))
   return {
     ...log,
-    accept: (turn, ...options) =>
-      there(
-        Effect.tap(log.accept(turn, ...options), (acceptance) =>
-          Effect.sync(() => {
-            if (acceptance._tag === "Accepted" && acceptance.opening !== undefined) opened(owner, turn.conversationId)
-          })
-        )
-      ),
+    accept: (...options) => there(log.accept(...options)),
     append: (appends) =>
       there(
         Effect.tap(log.append(appends), (outcomes) =>

@@ -169,7 +169,7 @@ export class Watcher {
         this.shown.set(place, call)
         laws.check(
           "X3 text precedes its message",
-          !isShared || laws.unpassed.has(call) || !this.kept.has(call),
+          !this.kept.has(call),
           () => `${this.name} has the message of call ${call}, and gets ${event.delta}`
         )
         laws.check("X3 a step's text has its beginning", step !== undefined, () => `${this.name}: ${event.delta}`)

@@ -4,7 +4,8 @@
  * Watching.V2. A frame of the subscription that is on disk too was read from there: it is dropped, and with it the transient events of its
  *     turn before it, which it replaces.
  * Watching.V3. An event that is on disk and has not passed the hub yet is left to the hub. Read from the disk it would precede the
- *     transient events that it replaces, and arrive again after them.
+ *     transient events that it replaces, and arrive again after them. The hub of a turn that was taken up does not know which have passed before
+ *     its first: what is read meanwhile waits for the write under way, whose events then drop what they replace (Watching.V2).
  * Watching.V4. If the conversation never had the client's id, the database is an earlier copy. The client then gets all events: future
  *     events will have ids that the client takes for known.
  *
@@ -36,17 +37,18 @@ type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped | Conv
 
 /** A conversation's events: the stored ones, which `read` returns after an id, then live ones without end. */
 export const watch = <E>(
-  { hub }: Session,
+  session: Session,
   read: (from: number) => Stream.Stream<StoredEvent, E>,
   { after = 0, ended, turnId }: Options = {}
 ): Stream.Stream<Frame, E | Failure> =>
   Push.unwrap(
     Effect.map(
       InScope.take(
-        () => hub.subscribe(turnId),
+        () => session.hub.subscribe(turnId),
         (subscriber) => subscriber.close()
       ),
       (subscriber) => {
+        const { hub } = session
         const end = ended?.()
         if (end !== undefined) subscriber.fail(end)
         let last = 0
@@ -64,8 +66,13 @@ export const watch = <E>(
           Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
         )
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
+        const passed = Stream.suspend(() =>
+          hub.lastId === undefined && hub.inProgress.contentOf !== undefined
+            ? Stream.unwrap(Effect.as(Effect.andThen(session.writing(Effect.void), Effect.yieldNow), gap))
+            : gap
+        )
         return followed(
-          Stream.concat(stored, gap),
+          Stream.concat(stored, passed),
           live(subscriber, () => last)
         )
       }
