@@ -13,6 +13,7 @@ export const command = Setup.command(
   {
     name: "backup",
     does: "Copy the database to a file while the service runs. The copy is checked before it gets its name",
+    short: "Copy the database, checked, while the service runs",
     options: {
       file: Declaration.argument("file", "Where to put the copy; an existing file is never overwritten")
     },

@@ -49,8 +49,9 @@ export type Options = Command.Command.Config
 /** A command as its help has it. */
 export interface Declaration<Own> {
   readonly name: string
-  /** Its first clause stands in the list of all commands. */
   readonly does: string
+  /** In the list of all commands; absent: the same. */
+  readonly short?: string
   readonly options: Own
   /** Command lines, each with what it does. */
   readonly examples: Readonly<Record<string, string>>
@@ -68,7 +69,7 @@ export type CommandBody<Own extends Options, On extends ReadonlyArray<unknown>, 
 /** Declares a command. `shared` are options that it has with others. */
 export const command =
   <const Own extends Options, const Shared extends Options, E, R>(
-    { does, examples, name, options }: Declaration<Own>,
+    { does, examples, name, options, short = does }: Declaration<Own>,
     run: (given: Given<Own>, shared: Given<Shared>, parts: CommandParts) => Effect.Effect<void, E, R>,
     shared: Shared
   ) =>
@@ -78,7 +79,7 @@ export const command =
       run(given.options as Given<Own>, given.shared as Given<Shared>, parts)
     ).pipe(
       Command.withDescription(does),
-      Command.withShortDescription(does.replace(/[.:;].*$/s, "")),
+      Command.withShortDescription(short),
       Command.withExamples(Object.entries(examples).map(([command, description]) => ({ command, description })))
     )
 

@@ -23,7 +23,8 @@ import * as WantedConversation from "./WantedConversation.ts"
 export const rpc = NearService.command(
   {
     name: "rpc",
-    does: "Run a conversation over standard input and output: one JSON object a line; docs/rpc.md describes the lines. Ends when standard input does. Exit codes: 0 ended, 1 failed, 2 usage or configuration",
+    does: "Run a conversation over standard input and output, one JSON object a line; docs/rpc.md describes the lines. Ends when standard input does. Exit codes: 0 ended, 1 failed, 2 usage or configuration",
+    short: "Run a conversation by JSON lines, for programs",
     options: {
       conversation: Declaration.conversation("Conversation of the database to resume"),
       after: Declaration.orUndefined(
@@ -66,6 +67,7 @@ export const acp = NearService.command(
   {
     name: "acp",
     does: "Serve an editor by the Agent Client Protocol over standard input and output; docs/acp.md has the editor's settings. Ends when standard input does. Exit codes: 0 ended, 1 failed, 2 usage or configuration",
+    short: "Serve an editor by the Agent Client Protocol",
     options: {},
     examples: {
       "holdfast acp": "What an editor starts",

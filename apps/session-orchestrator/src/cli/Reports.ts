@@ -19,6 +19,7 @@ export const explain = RunningService.reading(
   {
     name: "explain",
     does: "Print why a turn waited, retried or gave up: every decision and its numbers",
+    short: "Why a turn waited, retried or gave up",
     options: {
       turn: Declaration.parsedArgument("turn", "Id of the turn, as `holdfast turns` prints it", Declaration.TURN),
       json: Declaration.json,
@@ -54,6 +55,7 @@ export const report = RunningService.reading(
   {
     name: "report",
     does: "Print what happened since a moment: turns that were answered or failed, outages, what mends the failures, and what it cost",
+    short: "What happened in the night, and what it cost",
     options: {
       since: Since.flag("Begin of the report", ". Without it: 12 hours ago, or with --conversation its beginning"),
       conversation: Declaration.conversation("Report the turns of one conversation: what it has cost"),
@@ -88,6 +90,7 @@ export const health = RunningService.command(
   {
     name: "health",
     does: "Print what the running service knows of each endpoint: gate, pauses with their ends, calls and failures of the last hour",
+    short: "The endpoints: gates, quotas, calls and failures",
     options: { json: Declaration.json },
     examples: {
       "holdfast health": "Each endpoint and credential",

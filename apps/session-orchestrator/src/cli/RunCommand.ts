@@ -23,7 +23,8 @@ import * as TurnView from "./terminal/TurnView.ts"
 export const command = NearService.command(
   {
     name: "run",
-    does: "Ask one thing and stream the answer: however long the provider is down. Exit codes: 0 answered, 1 failed, 2 usage or configuration, 130 aborted",
+    does: "Ask one thing and stream the answer, however long the provider is down. Exit codes: 0 answered, 1 failed, 2 usage or configuration, 130 aborted",
+    short: "Ask one thing and stream the answer",
     options: {
       prompt: RunInput.prompt,
       json: Declaration.events,

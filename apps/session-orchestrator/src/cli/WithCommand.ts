@@ -36,6 +36,7 @@ export const command = Declaration.command(
   {
     name: "with",
     does: "Run an agent whose calls wait out outages. Attaches to the running service, or runs one as long as the agent runs. The exit code is the agent's",
+    short: "Run an agent whose calls wait out outages",
     options,
     examples: {
       "holdfast with claude": "Claude Code, as you know it",

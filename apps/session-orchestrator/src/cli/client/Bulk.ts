@@ -36,7 +36,8 @@ export const retry = all(
   { type: "retry" },
   {
     name: "retry",
-    does: "Retry all turns that have failed: run the model again, as far as they are the newest of their conversation",
+    does: "Run the model again for all turns that have failed, as far as they are the newest of their conversation",
+    short: "Retry all turns that have failed",
     examples: {
       "holdfast retry --since 22:00": "What failed in the night",
       "holdfast retry --tag nightly --dry-run": "Which turns that would be"
@@ -50,6 +51,7 @@ export const retryNow = all(
   {
     name: "retry-now",
     does: "End the wait of all turns that wait, calls through the gateway too: each calls now",
+    short: "End the wait of turns: they call now",
     examples: {
       "holdfast retry-now --client claude": "All calls of Claude Code that wait",
       "holdfast retry-now --turn call-mx0xq8cd-612c9c35": "One of them"
@@ -62,6 +64,7 @@ export const waitUntil = RunningService.command(
   {
     name: "wait-until",
     does: "Put the next call of all turns that wait off, or forward, to a moment",
+    short: "Set when turns that wait call next",
     options: {
       ...options,
       until: Declaration.parsedArgument("moment", `When they call: ${Since.AHEAD.expected}`, Since.AHEAD)
@@ -77,6 +80,7 @@ export const giveUp = all(
   {
     name: "give-up",
     does: "End all turns that wait: each fails with the error that it waits for to pass",
+    short: "End all turns that wait",
     examples: { "holdfast give-up --model anthropic": "Those that wait for Anthropic" }
   }
 )
@@ -86,6 +90,7 @@ export const switchTarget = RunningService.command(
   {
     name: "switch",
     does: "Go on with another model, for all turns that wait",
+    short: "Go on with another model",
     options: {
       ...options,
       to: Declaration.required("to", "PROVIDER/MODEL", "Model that the turns go on with")
@@ -99,7 +104,8 @@ export const switchTarget = RunningService.command(
 export const raiseLimit = RunningService.command(
   {
     name: "raise-limit",
-    does: "Raise a limit of spending: by default to as much again from now on, until midnight, or as long as its conversation",
+    does: "Raise a limit of spending, by default to as much again from now on: until midnight, or as long as its conversation",
+    short: "Raise a limit of spending",
     options: {
       limit: Argument.Int("limit").pipe(Argument.withDescription("Its place in `spend` of the configuration, from 0")),
       tag: Declaration.text("tag", "TAG", "Of a limit of each tag: which"),

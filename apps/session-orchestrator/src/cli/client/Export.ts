@@ -16,7 +16,8 @@ import * as RunningService from "./RunningService.ts"
 export const command = RunningService.command(
   {
     name: "export",
-    does: "Print whole conversations of the running service: newest first, as JSONL or Markdown",
+    does: "Print whole conversations of the running service, newest first, as JSONL or Markdown",
+    short: "Conversations as JSONL or Markdown",
     options: {
       ...Filter.flags("conversations"),
       format: Flag.Literals("format", ["jsonl", "markdown"]).pipe(

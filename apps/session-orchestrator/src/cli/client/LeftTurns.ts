@@ -31,6 +31,7 @@ export const attach = RunningService.command(
   {
     name: "attach",
     does: "Watch a turn of the running service to its end. Ctrl-C leaves it running. Exit codes: 0 answered, 1 failed, 130 aborted or left",
+    short: "Watch a turn of the running service",
     options: { turn, json: Declaration.events },
     examples: {
       "holdfast attach weekly-1": "Its waits with a countdown, then its answer",
@@ -60,6 +61,7 @@ export const wait = RunningService.command(
   {
     name: "wait",
     does: "Wait until turns have ended. Exit codes: 0 all answered, 1 one failed or was aborted, 3 one has not ended by --timeout",
+    short: "Wait until turns have ended",
     options: {
       turns,
       timeout: Declaration.duration("timeout", 'Wait so long at most, as in "8 hours"', "8 hours"),
@@ -88,6 +90,7 @@ export const cancel = RunningService.command(
   {
     name: "cancel",
     does: "End turns. Each id is printed with how its turn has ended: aborted, or as it had ended before",
+    short: "End turns that were left",
     options: { turns },
     examples: { "holdfast cancel weekly-1 weekly-2": "Ends two turns" }
   },
@@ -113,6 +116,7 @@ export const answer = RunningService.command(
   {
     name: "answer",
     does: "Print the answer of a turn that was left. Exit codes: 0 answered, 1 failed or aborted, 3 not answered yet",
+    short: "The answer of a turn that was left",
     options: {
       turn,
       json: Declaration.toggle(

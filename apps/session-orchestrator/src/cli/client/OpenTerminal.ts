@@ -21,6 +21,7 @@ export const command = Setup.command(
   {
     name: "chat",
     does: "Converse in the terminal, through outages. Attaches to the running service, or runs one until it is left. A turn that waits can be left, and come back to. Exit codes: 0 left, 1 failed, 2 usage or configuration, 130 ended by a signal",
+    short: "Converse in the terminal, through outages",
     options: {
       conversation: Declaration.conversation("Conversation to go on with"),
       continue: Declaration.toggle("continue", "Go on with the newest conversation"),

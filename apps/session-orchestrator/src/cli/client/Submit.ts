@@ -39,6 +39,7 @@ export const command = RunningService.command(
   {
     name: "submit",
     does: "Leave turns to the running service and print their ids. It runs them with no client attached, however long a provider is down",
+    short: "Leave turns to the running service",
     options,
     examples: {
       'holdfast submit "Summarise the failures of last week."': "Prints the turn's id",

@@ -20,6 +20,7 @@ export const statusLine = Declaration.command(
   {
     name: "status-line",
     does: "Print one line for the status line of an agent: calls that wait, until when, and the limits that are used most",
+    short: "One line for an agent's status line",
     options: {},
     examples: { "holdfast status-line": 'In settings.json: "statusLine": { "type": "command", … }' }
   },
@@ -44,6 +45,7 @@ export const watch = RunningService.command(
   {
     name: "watch",
     does: "One screen until Ctrl-C: the last twelve hours, what waits, the endpoints with their gates, and the limits",
+    short: "What waits, on one screen",
     options: {},
     examples: { "holdfast watch": "Beside the agents that run" }
   },

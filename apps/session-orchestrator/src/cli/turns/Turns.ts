@@ -25,7 +25,8 @@ const filters = {
 export const command = RunningService.reading(
   {
     name: "turns",
-    does: "Print running and waiting turns, until when and why: with a service running or without",
+    does: "Print running and waiting turns, until when and why, with a service running or without",
+    short: "Print running and waiting turns, until when and why",
     options: {
       json: Declaration.toggle("json", "Print one JSON object a line; times in milliseconds"),
       all: Declaration.toggle("all", "Print ended turns too").pipe(Flag.withAlias("a")),
