@@ -7,6 +7,8 @@ export interface Package {
   readonly folder: string
   /** Sources that are test equipment, by the start of their path. */
   readonly without: ReadonlyArray<string>
+  /** Folders whose tests are asked beside the package's own: the simulated nights run most of the service. */
+  readonly also?: ReadonlyArray<string>
 }
 
 /** All packages that can be mutated. */
@@ -14,11 +16,11 @@ export const packages: ReadonlyArray<Package> = [
   { name: "wire", folder: "packages/wire", without: [] },
   { name: "kernel", folder: "packages/kernel", without: [] },
   { name: "policy", folder: "packages/policy", without: [] },
-  { name: "providers", folder: "packages/providers", without: [] },
+  { name: "providers", folder: "packages/providers", without: [], also: ["simulate/test"] },
   { name: "journal", folder: "packages/journal", without: [] },
   { name: "client", folder: "packages/client", without: [] },
   { name: "mcp", folder: "packages/mcp", without: [] },
-  { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [] }
+  { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [], also: ["simulate/test"] }
 ]
 
 /** The test projects that are asked. `e2e` starts processes of its own, which run the sources as they are on disk. */

@@ -9,7 +9,7 @@ export interface TestFile {
 
 /** A message to the host process. */
 export type Request =
-  | { readonly type: "list"; readonly folder: string }
+  | { readonly type: "list"; readonly folders: ReadonlyArray<string> }
   /** Runs one test file over sources that count their points. */
   | { readonly type: "cover"; readonly test: TestFile; readonly package: string }
   /** Runs test files, in this order, over sources one of which is changed. */

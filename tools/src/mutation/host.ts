@@ -161,7 +161,7 @@ let previous: string | undefined
 const serve = async (request: Request): Promise<Reply> => {
   switch (request.type) {
     case "list": {
-      const all = await (await started()).globTestSpecifications([join(root, request.folder)])
+      const all = await (await started()).globTestSpecifications(request.folders.map((folder) => join(root, folder)))
       const tests = all.map(({ moduleId, project }) => ({ project: project.name, path: relative(root, moduleId) }))
       return { type: "listed", tests }
     }

@@ -132,7 +132,8 @@ const stop = () => {
 }
 process.on("SIGINT", stop).on("SIGTERM", stop)
 
-const listing = await host.ask({ type: "list", folder: `${chosen.folder}/test` })
+const folders = [`${chosen.folder}/test`, ...(chosen.also ?? [])]
+const listing = await host.ask({ type: "list", folders })
 if (listing.type !== "listed") throw new Error("The tests could not be listed.")
 host.kill()
 const tests = listing.tests.filter(({ project }) => projects.includes(project))

@@ -102,4 +102,33 @@ describe("a wait", () => {
     assert.isTrue(old())
     assert.deepStrictEqual((yield* sleeps(wait, Effect.never, () => {})).by, by("new"))
   })
+
+  It.effect("rule X4: takes no command twice, nor one that is on record", function* () {
+    const wait = new TurnWait()
+    wait.markTaken(["old"])
+    const fiber = yield* Effect.forkChild(
+      sleeps(wait, Effect.never, () => {}),
+      { startImmediately: true }
+    )
+    assert.isTrue(yield* wait.steer({ type: "now", by: by("old") }))
+    assert.isUndefined(fiber.pollUnsafe())
+    yield* asking(wait.steer({ type: "cancelled", by: by("new") }))
+    assert.strictEqual((yield* Fiber.join(fiber)).type, "cancelled")
+  })
+
+  It.effect(
+    "rule X4: an end that was moved does not end the wait, though its time had come (TurnWait.W3)",
+    function* () {
+      const wait = new TurnWait()
+      wait.elapse()
+      yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
+      wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
+      assert.isFalse(wait.hasNews)
+      // An extended budget moves no end.
+      wait.elapse()
+      yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
+      wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
+      assert.strictEqual((yield* sleeps(wait, Effect.never, () => {})).type, "elapsed")
+    }
+  )
 })

@@ -111,6 +111,68 @@ describe("a hub", () => {
     )
   })
 
+  it("Hub.H5: content is withdrawn only if no subscriber of its turn was given any, and no later one gets it", () => {
+    const withdrawn = (act: (hub: Hub) => void) => {
+      const hub = new Hub()
+      hub.live(stepStart)
+      act(hub)
+      const isWithdrawn = hub.withdraw()
+      const later = hub.subscribe().take()
+      return [isWithdrawn, Array.from(new Set(later.map(({ event }) => event.type)))]
+    }
+    const text = (hub: Hub) => hub.live(delta("a"))
+    assert.deepStrictEqual(withdrawn(text), [true, ["step-start"]])
+    const kept = [false, ["step-start", "text-delta"]]
+    // Before the content, in the middle of it, and gone since: read or not.
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe(), text(hub))),
+      kept
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (text(hub), hub.subscribe(ids.turnId))),
+      kept
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (text(hub), hub.subscribe().close(), text(hub))),
+      kept
+    )
+    // Subscribers of another turn, of the step before its content, and of a step that is void.
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe(other), text(hub), hub.subscribe(other))),
+      [true, ["step-start"]]
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe().close(), text(hub))),
+      [true, ["step-start"]]
+    )
+    const voided: StoredEvent = {
+      id: 1,
+      event: { type: "step-discarded", ...ids, step: 0, message: "" },
+      json: "{}"
+    }
+    assert.deepStrictEqual(
+      withdrawn((hub) => {
+        text(hub)
+        hub.subscribe().close()
+        hub.persisted([voided])
+        hub.live(stepStart)
+        text(hub)
+      }),
+      [true, ["step-start"]]
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => {
+        const subscriber = hub.subscribe()
+        text(hub)
+        hub.restarted()
+        subscriber.close()
+        hub.live(stepStart)
+        text(hub)
+      }),
+      [true, ["step-start"]]
+    )
+  })
+
   it("ends the streams of a deleted conversation, behind the frames so far", async () => {
     const hub = new Hub()
     const subscriber = hub.subscribe()
