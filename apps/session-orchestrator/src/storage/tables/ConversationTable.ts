@@ -3,8 +3,8 @@ import { Rows } from "@holdfast/journal/sql"
 import { ConversationState, defined, type Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { Tail } from "./TurnTable.ts"
 import * as LabelTable from "./LabelTable.ts"
+import * as TurnTable from "./TurnTable.ts"
 import type { Conversation } from "../Stored.ts"
 
 /** Adds conversations. Fails if an id is taken. */
@@ -65,14 +65,14 @@ export const change = (sql: SqlClient.SqlClient) =>
 export const tails = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
-): Effect.Effect<ReadonlyMap<Ids.ConversationId, Tail>, SqlError.SqlError> =>
+): Effect.Effect<ReadonlyMap<Ids.ConversationId, TurnTable.Tail>, SqlError.SqlError> =>
   Effect.map(
     // Keys and numbers, so there is nothing to decode.
-    sql<Tail>`
+    sql<TurnTable.Tail>`
       SELECT c.conversation_id AS "conversationId", ${Rows.number(sql, "c.number")} AS "conversation",
         COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number), 0) AS "lastEventId",
         (SELECT CASE WHEN t.end_event_id IS NULL THEN 1 ELSE 0 END FROM turns t
-          WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS "isTaken"
+          WHERE t.number = ${sql.literal(TurnTable.lastOf("c.number"))}) AS "isTaken"
       FROM conversations c WHERE ${Rows.have(sql, "c.conversation_id", ids)}`,
     (rows) => new Map(rows.map((row) => [row.conversationId, row]))
   )

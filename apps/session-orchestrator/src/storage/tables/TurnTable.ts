@@ -24,7 +24,7 @@ export interface End extends JournalTable.End {
 
 /** The row of a conversation that gets a turn, and its last event. */
 export interface Tail extends Pick<End, "conversationId" | "conversation" | "lastEventId"> {
-  /** 1: its last turn is not sealed. Null: it has none. */
+  /** 1: its last turn that was not aborted in the queue is not sealed. Null: it has none. */
   readonly isTaken: 0 | 1 | null
 }
 
