@@ -160,7 +160,7 @@ class Loss {
       disk: this.disk,
       around: { network, tools: this.workshop.tools },
       settings: [SETTINGS],
-      shared: { locks: this.locks, links: this.links, shards: size.shards, wayMs: undefined, written: () => {} },
+      shared: { locks: this.locks, links: this.links, shards: size.shards, wayMs: undefined, writes: () => () => {} },
       runners: size.runners,
       distanceMs: 0,
       chance: Chance.make(seed, "clients"),

@@ -221,20 +221,29 @@ export class Laws {
     return _tag === "Retry" ? retryAt : undefined
   }
 
-  /** A runner has appended records. Two that believe they run a turn may append the same: one of them is refused. */
-  written(by: Process, { events, records, seq, turnId }: Written): void {
-    for (const n of records.keys()) {
-      const record = `${turnId}/${seq + n}`
-      const other = this.writers.get(record) ?? by
-      this.writers.set(record, by)
-      this.check("X6 a record is of one runner", other === by, () => `${record} is of ${other.name} and of ${by.name}`)
+  /**
+   * A runner appends records; returns what is called when it has. Two that believe they run a turn may append the same: one of them is refused.
+   * Records whose commit was stored and reported as failed are appended again, perhaps after the turn's end elsewhere.
+   */
+  writes(by: Process, { events, records, seq, turnId }: Written): () => void {
+    const isStored = this.records(turnId).length >= seq + records.length
+    return () => {
+      for (const n of records.keys()) {
+        const record = `${turnId}/${seq + n}`
+        const other = this.writers.get(record) ?? by
+        this.writers.set(record, by)
+        this.check(
+          "X6 a record is of one runner",
+          other === by,
+          () => `${record} is of ${other.name} and of ${by.name}`
+        )
+      }
+      this.check(
+        "X6 a sealed turn takes no record",
+        isStored || events.at(-1)?.type === "turn-end" || this.stateOf(turnId) === "unsealed",
+        () => `${by.name} appends to ${turnId}`
+      )
     }
-    const isEnd = events.at(-1)?.type === "turn-end"
-    this.check(
-      "X6 a sealed turn takes no record",
-      isEnd || this.stateOf(turnId) === "unsealed",
-      () => `${by.name} appends to ${turnId}`
-    )
   }
 
   private readonly writers = new Map<string, Process>()

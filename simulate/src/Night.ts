@@ -364,6 +364,6 @@ const sharedBy = ({ distanceMs, runners, seed }: Plan.Plan, world: World, laws: 
     links: new Links(world, Chance.make(seed, "links")),
     shards,
     wayMs: distanceMs === undefined ? undefined : () => distance.between(0, distanceMs),
-    written: (by, append) => laws.written(by, append)
+    writes: (by, append) => laws.writes(by, append)
   }
 }

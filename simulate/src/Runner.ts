@@ -17,8 +17,8 @@ export interface Shared {
   readonly shards: number
   /** How long a statement, or its answer, is on its way between a runner and the database; absent: no time. */
   readonly wayMs: (() => number) | undefined
-  /** A runner has appended something of a turn. */
-  readonly written: (by: Process, append: TurnLog.Append) => void
+  /** A runner appends; returns what is to be called when it has. */
+  readonly writes: (by: Process, append: TurnLog.Append) => () => void
 }
 
 /** The database of the configuration, which no one connects to. */
@@ -55,7 +55,7 @@ export const layer = (shared: Shared, owner: Process, port: number) => {
 /** The log of a database that is some milliseconds away: what a runner writes is there before it learns of it. */
 const distant = (
   log: TurnLog.TurnLog["Service"],
-  { wayMs, written }: Shared,
+  { wayMs, writes }: Shared,
   owner: Process
 ): TurnLog.TurnLog["Service"] => {
   const way = wayMs === undefined ? Effect.void : Effect.suspend(() => Effect.sleep(wayMs()))
@@ -65,11 +65,14 @@ const distant = (
     accept: (...options) => there(log.accept(...options)),
     append: (appends) =>
       there(
-        Effect.tap(log.append(appends), (outcomes) =>
-          Effect.sync(() => {
-            for (const [i, append] of appends.entries()) if (outcomes[i]?._tag === "Success") written(owner, append)
-          })
-        )
+        Effect.suspend(() => {
+          const written = appends.map((append) => writes(owner, append))
+          return Effect.tap(log.append(appends), (outcomes) =>
+            Effect.sync(() => {
+              for (const [i, outcome] of outcomes.entries()) if (outcome._tag === "Success") written[i]?.()
+            })
+          )
+        })
       ),
     events: (...options) => Stream.unwrap(Effect.as(way, log.events(...options)))
   }
