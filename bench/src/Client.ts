@@ -57,7 +57,8 @@ export interface Streamed {
 export const stream = async (
   { port }: Server,
   prepared: Prepared,
-  onDeltas: (count: number) => void = () => {}
+  /** Gets the lines of each read, too. */
+  onDeltas: (count: number, lines: Buffer) => void = () => {}
 ): Promise<Streamed> => {
   const start = performance.now()
   let firstMs = NaN
@@ -72,7 +73,7 @@ export const stream = async (
     if (count === 0) return
     if (deltas === 0) firstMs = performance.now() - start
     deltas += count
-    onDeltas(count)
+    onDeltas(count, chunk.subarray(0, end))
   })
   return { deltas, firstMs }
 }

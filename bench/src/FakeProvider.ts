@@ -7,7 +7,7 @@
  * |---|---|---|
  * | `deltas` | 5000 | deltas of one answer |
  * | `chunk` | 1 | deltas of one chunk: providers send one event a chunk; a proxy or a busy sender joins several |
- * | `every` | 0 | milliseconds from chunk to chunk: models send 20 to 200 deltas a second; 0 is as fast as they are read |
+ * | `every` | 0 | milliseconds from delta to delta, whose text then has its moment (`process.hrtime`); 0 is as fast as they are read |
  *
  * SIGUSR2 ends all answers under way, each with its last frames.
  */
@@ -54,7 +54,8 @@ const answer = (response: ServerResponse, manner: URLSearchParams): void => {
   const pace = (): void => {
     if (response.writableEnded || response.destroyed) return
     if (sent >= deltas) return void response.end(last)
-    response.write(chunks[(sent / size) % chunks.length])
+    // With the moment at which it leaves.
+    response.write(frame(` word${process.hrtime.bigint()}`, null))
     sent += size
     // The streams of a crowd do not send in step.
     setTimeout(pace, sent === size ? Math.random() * everyMs : everyMs)
