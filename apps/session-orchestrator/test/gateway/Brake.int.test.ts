@@ -192,6 +192,12 @@ describe("a call of the gateway", () => {
       expect(endpoint.calls.length).toBe(1)
       yield* order(service, { tag: "claude" })
       expect((yield* Fiber.join(asking)).status).toBe(200)
+      // Its usage is counted by then.
+      yield* Process.eventually(
+        "the end of the turn",
+        Effect.map(service.call({ path: "/v1/turns?status=completed" }), ({ text }) => JSON.parse(text).turns.length),
+        (ended) => ended === 1
+      )
       const again = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, of("s-1")))
       expect(yield* question(service)).toContain("the next request would be about 3 tokens, $3.00")
       yield* order(service, { tag: "claude" })

@@ -46,10 +46,18 @@ export const standingsOf = Effect.fnUntraced(function* (
   questions: ReadonlyMap<string, EndpointQuestion>
 ): Effect.fn.Return<ReadonlyMap<string, EndpointStanding>, StorageError> {
   const standings = new Map(Array.from(questions.keys(), (name) => [name, NOTHING]))
+  /** A turn that waited when the open ones were read may be among those that have ended: it waits no longer. */
+  const waits = new Set<string>()
   const read = (filter: TurnFilter, asked: typeof questions) =>
     TurnUse.read(sources, filter, (row, history) => {
-      for (const [name, question] of asked)
-        standings.set(name, withTurn(standings.get(name) ?? NOTHING, name, question, row, history))
+      for (const [name, question] of asked) {
+        const before = standings.get(name) ?? NOTHING
+        const standing = withTurn(before, name, question, row, history)
+        const wait = `${row.turn.turnId} ${name}`
+        if (standing.waiting > before.waiting) waits.add(wait)
+        const waiting = standing.waiting - (row.turn.end !== undefined && waits.delete(wait) ? 1 : 0)
+        standings.set(name, { ...standing, waiting })
+      }
     })
   yield* read({ status: "open" }, questions)
   const rest = new Map(

@@ -156,3 +156,22 @@ It.effect("the turns are read once for all endpoints, of which each has its own 
   expect(standings.get(Target.format(xai))).toEqual(NOTHING) // its turn ended before
   expect(read).toEqual(["open", "completed", "failed", "aborted"])
 })
+
+It.effect("rule X12: a turn that ends while the turns are read does not wait any more", function* () {
+  const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
+  const before = sourcesOf([{ records: waits }]).sources
+  const after = sourcesOf([{ records: [...waits, answered], end: { status: "completed", endedAt: 180 } }]).sources
+  let read = before
+  const sources = {
+    lists: {
+      turns: (filter: { readonly status?: string | undefined }) => {
+        read = filter.status === "open" ? before : after
+        return read.lists.turns(filter)
+      }
+    },
+    log: { load: (turnId: Ids.TurnId) => read.log.load(turnId) }
+  }
+  const name = Target.format(openai)
+  const standings = yield* EndpointLog.standingsOf(sources, new Map([[name, { since: 100, at: 200, wantsEnds: true }]]))
+  expect(standings.get(name)).toMatchObject({ waiting: 0, answeredAt: 170, lastAnswerAt: 170 })
+})
