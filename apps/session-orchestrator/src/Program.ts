@@ -19,7 +19,7 @@ const environment = process.env
 
 const program = Cli.make(ProgramParts.make(environment), process.argv.slice(2)).pipe(
   Effect.flatMap(quit),
-  // Nobody collects the spans of Effect: each statement and each request would make one for nothing.
+  // Effect makes a span of each statement and each request, and no tracer is installed that would collect them.
   Effect.provideService(References.TracerEnabled, false),
   Effect.provide([NodeServices.layer, Terminal.layer(environment)])
 )

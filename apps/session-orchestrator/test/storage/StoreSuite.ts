@@ -232,7 +232,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       const store = yield* NumberedData.oneTurn
       expect(yield* Logged.accept(NumberedData.turn(2, 1), { isOpened: true })).toEqual({ _tag: "Accepted" })
       expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual([])
-      // One that was aborted in the queue does not hide it.
+      // The second turn, aborted in the queue, does not hide that the first one runs.
       yield* Logged.events(NumberedData.turnId(2), [{ ...NumberedData.end(2, 1), status: "aborted", queued: true }], 0)
       expect(yield* Logged.accept(NumberedData.turn(3, 1), { isOpened: true })).toEqual({ _tag: "Accepted" })
       expect(yield* store.turnEvents(NumberedData.turnId(3))).toEqual([])

@@ -1,4 +1,4 @@
-/** A map of the entries that were set last: one more than it may have removes the one that was set first. */
+/** A map of limited size: an entry too many removes the one that was set longest ago. */
 
 /** Keeps at most `most` entries. */
 export class Newest<Value> extends Map<string, Value> {

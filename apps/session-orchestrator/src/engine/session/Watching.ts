@@ -66,6 +66,7 @@ export const watch = <E>(
           Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
         )
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
+        // The line goes on before the events of a write pass the hub, in the same task.
         const passed = Stream.suspend(() =>
           hub.lastId === undefined && hub.inProgress.contentOf !== undefined
             ? Stream.unwrap(Effect.as(Effect.andThen(session.writing(Effect.void), Effect.yieldNow), gap))
