@@ -5,6 +5,9 @@ import * as Service from "../service/Service.ts"
 import { CommandFailure } from "./CommandFailure.tsx"
 import { useCommand } from "./useCommand.ts"
 
+/** Between two reads of the prompts, while they fail. */
+const AGAIN_MS = 2_000
+
 interface QueuedProps {
   readonly conversationId: string
   /** The ids of the turns, in order. */
@@ -19,7 +22,10 @@ export const Queued = ({ conversationId, onEdit, turnIds }: QueuedProps) => {
   const { data } = useQuery({
     queryKey: ["queued", conversationId, ...turnIds],
     enabled: turnIds.length > 0,
-    queryFn: ({ signal }) => Service.first(Service.client.listTurns({ signal, status: "queued" }), Service.MOST_OF_CALL)
+    queryFn: ({ signal }) =>
+      Service.first(Service.client.listTurns({ signal, status: "queued" }), Service.MOST_OF_CALL),
+    // A read that failed is not the last: without its prompt a turn cannot be put back.
+    refetchInterval: ({ state }) => (state.status === "error" ? AGAIN_MS : false)
   })
   if (turnIds.length === 0) return <CommandFailure failure={failure} />
   const cancel = (turnId: string) => send(() => Service.client.turn(turnId).abort())
