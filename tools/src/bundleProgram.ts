@@ -6,7 +6,7 @@
  */
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import type { InputOptions, OutputOptions } from "rolldown"
 import type { TestProject } from "vitest/node"
 import * as Manifest from "./pack/Manifest.ts"
@@ -14,8 +14,9 @@ import * as Manifest from "./pack/Manifest.ts"
 const root = join(import.meta.dirname, "../..")
 const sources = join(root, "apps/session-orchestrator/src")
 
-/** Where the bundle is; a package that is loaded by its name is found from here too. */
-export const folder = join(root, "apps/session-orchestrator/node_modules/.cache/program")
+/** Where the bundle is, of which the mutation runner has its own; a package that is loaded by its name is found from here too. */
+export const folder =
+  process.env["HOLDFAST_PROGRAM"] ?? join(root, "apps/session-orchestrator/node_modules/.cache/program")
 
 /** Threads are files of their own: the program names them. */
 const threads = {
@@ -31,14 +32,27 @@ const EXTERNAL = [/^ajv(\/|$)/, "react-devtools-core"]
 const ENCODING = "gpt-tokenizer/encoding/o200k_base"
 const ENCODING_FILE = "o200k_base.cjs"
 
+/** What the mutation runner changes of a bundle: sources, and what each file begins with. */
+export interface Changed {
+  readonly load: (path: string) => string | undefined
+  readonly banner: string
+}
+
 /** Writes the bundle into `folder`, or into another one. Fails where a source does not compile. Returns the files of its modules. */
-export const bundle = async (target: string = folder): Promise<ReadonlyArray<string>> => {
+export const bundle = async (target: string = folder, changed?: Changed): Promise<ReadonlyArray<string>> => {
   const program = await written(
     {
       input: { main: join(sources, "main.ts"), ...threads },
       external: EXTERNAL,
       resolve: { mainFields: ["module", "main"] },
       plugins: [
+        {
+          name: "changed",
+          load: (id) => {
+            const code = changed?.load(relative(root, id))
+            return code === undefined ? null : { code, moduleType: "ts" }
+          }
+        },
         {
           name: "threads",
           transform: { filter: { code: "Thread.ts" }, handler: (code) => ({ code: Manifest.script(code) }) }
@@ -54,7 +68,7 @@ export const bundle = async (target: string = folder): Promise<ReadonlyArray<str
       // React has a version for developers, many times as slow.
       transform: { define: { "process.env.NODE_ENV": '"production"' } }
     },
-    { dir: target, format: "esm", cleanDir: true }
+    { dir: target, format: "esm", cleanDir: true, banner: changed?.banner ?? "" }
   )
   const encoding = await written(
     { input: createRequire(join(sources, "main.ts")).resolve(ENCODING) },

@@ -185,10 +185,11 @@ describe("counted points", () => {
       failure: undefined,
       durationMs: 1,
       modules: [],
+      isProgram: false,
       hashes: {},
       points: { [path]: [...points] }
     }
-    return places.filter((place) => Coverage.reaching([measured], place).length > 0).map(({ before }) => before)
+    return places.filter((place) => Coverage.reaching([measured], place, kite).length > 0).map(({ before }) => before)
   }
 
   it("leave the program as it was, and show what was evaluated", async () => {
@@ -220,6 +221,13 @@ describe("the report", () => {
     { place, outcome: { type: "survived", tests: ["packages/kites/test/Kite.test.ts"] } },
     { place, outcome: { type: "survived", tests: [] } }
   ]
+
+  it("counts a change that survives the tests of the package and not a test that starts the program as noticed", () => {
+    const [noticed, , survivor, alone] = results
+    assert(noticed !== undefined && survivor !== undefined && alone !== undefined)
+    assert.strictEqual(MutationReport.both(survivor, noticed).outcome, noticed.outcome)
+    assert.deepStrictEqual(MutationReport.both(alone, survivor), survivor)
+  })
 
   it("counts a change that never ends as noticed", () => {
     assert.strictEqual(MutationReport.percent(results), 50)

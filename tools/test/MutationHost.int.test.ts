@@ -15,7 +15,7 @@ const patient = () => 100_000
 
 describe("the process that runs the tests over changed sources", () => {
   it("passes over a source as it is, fails over a changed one, passes again, and leaves the file alone", async () => {
-    const run = (text: string) => host.ask({ type: "run", tests, path, text }, patient)
+    const run = (text: string) => host.ask({ type: "run", tests, path, text, isProgram: false }, patient)
     assert.deepStrictEqual(await run(text), { type: "ran", failure: undefined })
     const [place] = Places.of({ path, text }).places
     assert.isDefined(place)
@@ -31,11 +31,11 @@ describe("the process that runs the tests over changed sources", () => {
     ["in a test", text.replace("=> {\n", "=> {\n  for (;;) {}\n")]
   ])("is ended when a changed source never ends, %s, and another takes its place", async (_, endless) => {
     assert.notStrictEqual(endless, text)
-    const late = await host.ask({ type: "run", tests, path, text: endless }, (test) =>
+    const late = await host.ask({ type: "run", tests, path, text: endless, isProgram: false }, (test) =>
       test === undefined ? patient() : 500
     )
     assert.deepStrictEqual(late, { type: "late", test: tests[0]?.path })
-    assert.deepStrictEqual(await host.ask({ type: "run", tests, path, text }, patient), {
+    assert.deepStrictEqual(await host.ask({ type: "run", tests, path, text, isProgram: false }, patient), {
       type: "ran",
       failure: undefined
     })

@@ -4,6 +4,8 @@
  * Coverage.C1. An entry holds as long as the files that the test file is made of have the same content, and the operators too. It has
  *              the points of equivalent changes as well, so it outlives the list of those.
  * Coverage.C2. A test file that fails over unchanged sources is asked about no change.
+ * Coverage.C3. A test file that starts the program is made of all sources, so its entry holds as long as the test's own files are the
+ *              same, and has its points by their code: an edit elsewhere does not ask for minutes of processes again.
  */
 import { createHash } from "node:crypto"
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
@@ -45,7 +47,7 @@ export const measure = async (
     const isCurrent = known !== undefined && Object.entries(known.hashes).every(([path, was]) => hash(path) === was)
     const entry = isCurrent
       ? known
-      : await cover(host, test, folder, (modules) => hashesOf(hash, [...modules, ...fixed]))
+      : await cover(host, root, test, folder, (modules) => hashesOf(hash, [...modules, ...fixed]))
     if (!isCurrent) {
       writeFileSync(`${file}.new`, JSON.stringify(entry))
       renameSync(`${file}.new`, file)
@@ -56,11 +58,13 @@ export const measure = async (
   return entries
 }
 
-/** The test files that reach a place, the quickest first. */
-export const reaching = (entries: ReadonlyArray<Entry>, place: Place): ReadonlyArray<Entry> =>
-  entries
-    .filter(({ failure, points }) => failure === undefined && points[place.path]?.includes(nameOf(place.point)))
+/** The test files that reach a place of a source, the quickest first. */
+export const reaching = (entries: ReadonlyArray<Entry>, place: Place, source: string): ReadonlyArray<Entry> => {
+  const [name, code] = [nameOf(place.point), codeOf(nameOf(place.point), source)]
+  return entries
+    .filter(({ failure, isProgram, points }) => !failure && points[place.path]?.includes(isProgram ? code : name))
     .toSorted((a, b) => a.durationMs - b.durationMs)
+}
 
 // --- internal
 
@@ -69,17 +73,41 @@ const LIMIT = 300_000
 
 const cover = async (
   host: HostProcess,
+  root: string,
   test: TestFile,
   folder: string,
   hashes: (modules: ReadonlyArray<string>) => Entry["hashes"]
 ): Promise<Entry> => {
   const answer = await host.ask({ type: "cover", test, package: folder }, () => LIMIT)
   if (answer.type === "covered") {
-    const { durationMs, failure, modules, points } = answer
-    return { test, durationMs, failure, modules, points, hashes: failure === undefined ? hashes(modules) : { "": "" } }
+    const { durationMs, failure, isProgram, modules, points } = answer
+    const own = isProgram ? modules.filter((path) => !/^(apps|packages)\/[^/]+\/src\//.test(path)) : modules // Coverage.C3
+    return {
+      test,
+      durationMs,
+      failure,
+      isProgram,
+      modules: own,
+      points: isProgram ? byCode(points, root) : points,
+      hashes: failure === undefined ? hashes(own) : { "": "" }
+    }
   }
   const failure = { test: test.path, title: `took longer than ${LIMIT / 1000} s, or ended its process` }
-  return { test, failure, durationMs: LIMIT, points: {}, modules: [], hashes: { "": "" } }
+  return { test, failure, durationMs: LIMIT, points: {}, modules: [], isProgram: false, hashes: { "": "" } }
+}
+
+/** The points of each source by their code. */
+const byCode = (points: Entry["points"], root: string): Entry["points"] =>
+  Object.fromEntries(
+    Object.entries(points).map(([path, names]) => {
+      const source = readFileSync(join(root, path), "utf8")
+      return [path, [...new Set(names.map((name) => codeOf(name, source)))]]
+    })
+  )
+
+const codeOf = (name: string, source: string): string => {
+  const [start, end] = name.split("-").map(Number)
+  return createHash("sha256").update(source.slice(start, end)).digest("hex").slice(0, 12)
 }
 
 /** What tests read besides modules. */

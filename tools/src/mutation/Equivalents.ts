@@ -52,6 +52,15 @@ export const rules: ReadonlyArray<Rule> = [
     }
   },
   {
+    reason: "`a < b ? -1 : 1`: only the sign of a comparison is read",
+    covers: ({ operator }, node, [above, ...others], text) => {
+      const [whole, ...outer] = above?.type === "UnaryExpression" ? others : [above, ...others]
+      if (operator !== "constant" || node.type !== "Literal" || whole?.type !== "ConditionalExpression") return false
+      const results = [whole.consequent, whole.alternate].map((side) => text.slice(side.start, side.end))
+      return /^-?1 -?1$/.test(results.join(" ")) && results[0] !== results[1] && outer.some(isOrder)
+    }
+  },
+  {
     reason: "`discard: true`: it only saves the memory of results that are not read",
     covers: ({ operator }, _, [parent]) =>
       operator === "constant" &&
@@ -435,6 +444,13 @@ export const reasonFor = (
 export const oneLine = (code: string): string => code.replaceAll(/\s+/g, " ").trim()
 
 // --- internal
+
+/** The function by which a list is sorted. */
+const isOrder = (node: Node | undefined): boolean =>
+  node?.type === "CallExpression" &&
+  node.callee.type === "MemberExpression" &&
+  node.callee.property.type === "Identifier" &&
+  /^(?:toSorted|sort)$/.test(node.callee.property.name)
 
 const isLoop = (node: Node | undefined): boolean =>
   node !== undefined && /^(?:For|While|DoWhile|ForOf|ForIn)Statement$/.test(node.type)

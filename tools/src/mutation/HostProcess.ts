@@ -1,5 +1,7 @@
 /** Starts `host.ts`, sends it requests one at a time, and kills it with all that its tests have started. */
 import { type ChildProcess, fork } from "node:child_process"
+import { rmSync } from "node:fs"
+import { folder } from "../bundleProgram.ts"
 import type { Reply, Request } from "./Protocol.ts"
 
 type Answer = Exclude<Reply, { readonly type: "began" }>
@@ -10,6 +12,9 @@ export interface Late {
   /** The test file that ran; `undefined`: none had begun. */
   readonly test: string | undefined
 }
+
+/** Where the host with this id keeps the program that its tests start. */
+export const programOf = (pid: number): string => `${folder}-${pid}`
 
 /** A process that runs tests against mutants. */
 export class HostProcess {
@@ -60,6 +65,7 @@ export class HostProcess {
     } catch {
       // It has ended already.
     }
+    rmSync(programOf(pid), { recursive: true, force: true, maxRetries: 5 })
   }
 }
 

@@ -18,6 +18,12 @@ export interface Result {
   readonly outcome: Outcome
 }
 
+/** What came of a change that survived some tests and was then asked of others. */
+export const both = ({ outcome: first, place }: Result, { outcome: second }: Result): Result => {
+  if (first.type !== "survived" || second.type !== "survived") return { place, outcome: second }
+  return { place, outcome: { type: "survived", tests: [...first.tests, ...second.tests] } }
+}
+
 /** One line of progress. */
 export const progress = ({ outcome, place }: Result, done: number, total: number, ms: number): string => {
   const by = outcome.type === "noticed" ? `  ${outcome.by.test.split("/").at(-1)}` : ""
@@ -56,13 +62,14 @@ export const percent = (results: ReadonlyArray<Result>): number =>
 /** The help text of the command. */
 export const help = `Changes the sources of a package in one place at a time, and reports which changes no test notices.
 
-Usage: tools/mutate --package NAME [--n N] [--seed S] [--min PERCENT] [--at FILE[:LINE]] [--list]
+Usage: tools/mutate --package NAME [--n N] [--seed S] [--min PERCENT] [--at FILE[:LINE]] [--quick] [--list]
 
   --package  ${packages.map(({ name }) => name).join(", ")}
   --n        how many places are drawn (100)
   --seed     what the places are drawn by (1); the same seed draws the same places
   --min      exits with 1 when a smaller share is noticed
   --at       takes the places of one file, or of one line of it, instead of a sample
+  --quick    asks the unit and int tests of the package alone, and not all that reach a survivor
   --list     prints the places and the equivalent changes that are passed over, and runs nothing
 
 Operators:

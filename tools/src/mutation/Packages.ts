@@ -23,5 +23,5 @@ export const packages: ReadonlyArray<Package> = [
   { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [], also: ["simulate/test"] }
 ]
 
-/** The test projects that are asked. `e2e` starts processes of its own, which run the sources as they are on disk. */
+/** The test projects whose files of the package are asked first. Survivors are asked of all others too. */
 export const projects: ReadonlyArray<string> = ["unit", "int"]

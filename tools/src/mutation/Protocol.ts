@@ -13,7 +13,14 @@ export type Request =
   /** Runs one test file over sources that count their points. */
   | { readonly type: "cover"; readonly test: TestFile; readonly package: string }
   /** Runs test files, in this order, over sources one of which is changed. */
-  | { readonly type: "run"; readonly tests: ReadonlyArray<TestFile>; readonly path: string; readonly text: string }
+  | {
+      readonly type: "run"
+      readonly tests: ReadonlyArray<TestFile>
+      readonly path: string
+      readonly text: string
+      /** Whether one of them starts the program, which is then bundled with the change. */
+      readonly isProgram: boolean
+    }
 
 /** A message from the host process. */
 export type Reply =
@@ -32,6 +39,8 @@ export interface Covered {
   readonly points: { readonly [path: string]: ReadonlyArray<string> }
   /** The files of the repository that the test file is made of. */
   readonly modules: ReadonlyArray<string>
+  /** Whether it started the program. */
+  readonly isProgram: boolean
 }
 
 /** A failed test. */

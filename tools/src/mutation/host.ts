@@ -1,15 +1,18 @@
 /**
  * Runs tests for the mutation runner: one vitest in one process, which answers requests over IPC.
  *
- * Host.H1. A changed source exists in memory only: vitest loads it through a plugin. A killed host leaves nothing behind.
+ * Host.H1. A changed source exists in memory only: vitest loads it through a plugin, and the program that tests start is a bundle of
+ *          the host's own, which the runner removes with it. A killed host leaves nothing behind.
  * Host.H2. The process ends when the runner has gone, with all that its tests have started.
  */
-import { readFileSync, rmSync } from "node:fs"
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { createVitest, type Reporter, type TestModule, type TestSpecification, type Vitest } from "vitest/node"
 import workspace from "../../../vitest.workspace.ts"
-import { instrument } from "./Instrument.ts"
+import { bundle } from "../bundleProgram.ts"
+import { programOf } from "./HostProcess.ts"
+import { GLOBAL, instrument } from "./Instrument.ts"
 import * as Places from "./Places.ts"
 import type { Covered, Reply, Request, TestFailure, TestFile } from "./Protocol.ts"
 
@@ -76,6 +79,7 @@ const start = (isCoverage: boolean): Promise<Vitest> => {
       plugins: [plugin],
       test: {
         ...project.test,
+        env: { ...project.test?.env, HOLDFAST_PROGRAM: program },
         setupFiles,
         // The cache on disk goes by the file on disk: it would hide a change, or hand it to other runs.
         fsModuleCache: false,
@@ -92,6 +96,24 @@ const start = (isCoverage: boolean): Promise<Vitest> => {
     { test: { projects, fsModuleCache: false, sequence: { sequencer } } }
   )
 }
+
+/** The program that tests start, with what is replaced. */
+const program = programOf(process.pid)
+
+/** A process of the program may be killed at any moment, so it writes each point when it comes to it. */
+const programPoints = `${pointsFile}.program`
+const WRITES_POINTS = `globalThis.${GLOBAL} ??= new Proxy({}, { get: (all, path) => (all[path] ??= Object.assign(new Set(), { add(name) {
+  if (this.has(name)) return
+  Set.prototype.add.call(this, name)
+  process.getBuiltinModule("node:fs").appendFileSync(${JSON.stringify(programPoints)}, path + "\\t" + name + "\\n")
+} })) });`
+
+const bundled = async (banner: string): Promise<void> => {
+  await bundle(program, { load: (path) => replaced(path), banner })
+  writeFileSync(join(program, "package.json"), '{"type":"module"}')
+}
+
+let counting: Promise<void> | undefined
 
 let vitest: Promise<Vitest> | undefined
 
@@ -122,19 +144,28 @@ const cover = async (test: TestFile, folder: string): Promise<Covered> => {
     if (!path.startsWith(`${folder}/src/`) || !path.endsWith(".ts")) return undefined
     const known = instrumented.get(path)
     if (known !== undefined) return known
-    const source = { path, text: readFileSync(root + path, "utf8") }
+    // What is counted comes before the first line, where `#!` would be no comment.
+    const source = { path, text: readFileSync(root + path, "utf8").replace(/^#!/, "//") }
     const { passedOver, places } = Places.of(source)
     const code = instrument(source, [...places, ...passedOver]) // Coverage.C1
     instrumented.set(path, code)
     return code
   }
-  rmSync(pointsFile, { force: true })
+  await (counting ??= bundled(WRITES_POINTS))
+  for (const file of [pointsFile, programPoints]) rmSync(file, { force: true })
   const since = performance.now()
   const failure = await run([test])
   const durationMs = performance.now() - since
-  const points: Covered["points"] = failure === undefined ? JSON.parse(readFileSync(pointsFile, "utf8")) : {}
-  rmSync(pointsFile, { force: true })
-  return { failure, durationMs, points, modules: await modulesOf(test) }
+  const points = failure === undefined ? JSON.parse(readFileSync(pointsFile, "utf8")) : {}
+  const isProgram = existsSync(programPoints)
+  if (isProgram) {
+    for (const line of readFileSync(programPoints, "utf8").split("\n")) {
+      const [path = "", name] = line.split("\t")
+      if (name !== undefined) (points[path] ??= []).push(name)
+    }
+  }
+  for (const file of [pointsFile, programPoints]) rmSync(file, { force: true })
+  return { failure, durationMs, points, modules: await modulesOf(test), isProgram }
 }
 
 /** The test file and all that it imports from the repository. */
@@ -173,6 +204,8 @@ const serve = async (request: Request): Promise<Reply> => {
         if (path !== undefined) (await started()).invalidateFile(join(root, path))
       }
       previous = request.path
+      // A change that does not compile is none: operators replace expressions by expressions.
+      if (request.isProgram) await bundled("")
       return { type: "ran", failure: await run(request.tests) }
     }
     default:
@@ -189,4 +222,7 @@ process.on("message", (request: Request) => {
     .then(reply)
 })
 // Host.H2: the runner starts this process as the leader of a group of its own.
-process.on("disconnect", () => process.kill(-process.pid, "SIGKILL"))
+process.on("disconnect", () => {
+  rmSync(program, { recursive: true, force: true, maxRetries: 5 })
+  process.kill(-process.pid, "SIGKILL")
+})

@@ -7,6 +7,7 @@ import { HostProcess } from "./HostProcess.ts"
 import { type Package, packages, projects } from "./Packages.ts"
 import * as Places from "./Places.ts"
 import * as MutationReport from "./MutationReport.ts"
+import type { TestFile } from "./Protocol.ts"
 import * as Sample from "./Sample.ts"
 
 const root = new URL("../../../", import.meta.url).pathname
@@ -30,6 +31,7 @@ const read = () => {
         min: { type: "string", default: "0" },
         at: { type: "string" },
         list: { type: "boolean", default: false },
+        quick: { type: "boolean", default: false },
         help: { type: "boolean", default: false }
       }
     }).values
@@ -77,27 +79,37 @@ const judge = async (
   place: Places.Place,
   entries: ReadonlyArray<Coverage.Entry>
 ): Promise<MutationReport.Outcome> => {
-  const reaching = Coverage.reaching(entries, place)
-  if (reaching.length === 0) return { type: "survived", tests: [] }
-  const durations = new Map(reaching.map(({ durationMs, test }) => [test.path, durationMs]))
-  const tests = reaching.map(({ test }) => test)
   const { path } = place
   const source = readFileSync(root + path, "utf8")
+  const reaching = Coverage.reaching(entries, place, source)
+  const durations = new Map(reaching.map(({ durationMs, test }) => [test.path, durationMs]))
+  let tests = reaching.map(({ test }) => test)
+  const isProgram = reaching.some(({ isProgram }) => isProgram)
   const text = Places.mutate(source, place)
-  for (let doublings = 0; ; doublings++) {
+  const unchanged = (test: string | undefined, limitFor?: (test: string | undefined) => number) => {
+    const control = tests.filter(({ path }) => path === test)
+    return host.ask({ type: "run", tests: control, path, text: source, isProgram }, limitFor)
+  }
+  const passes = async (test: string) => {
+    const answer = await unchanged(test)
+    return answer.type === "ran" && answer.failure === undefined
+  }
+  for (let doublings = 0; ;) {
     const limitFor = (test: string | undefined) =>
       2 ** doublings * (test === undefined ? START_LIMIT_MS : LIMIT_MS + LIMIT_FACTOR * (durations.get(test) ?? 0))
-    const answer = await host.ask({ type: "run", tests, path, text }, limitFor)
+    if (tests.length === 0) return { type: "survived", tests: [] }
+    const answer = await host.ask({ type: "run", tests, path, text, isProgram }, limitFor)
     if (answer.type === "ran") {
       const { failure } = answer
-      if (failure !== undefined) return { type: "noticed", by: failure }
-      return { type: "survived", tests: tests.map(({ path }) => path) }
+      if (failure === undefined) return { type: "survived", tests: tests.map(({ path }) => path) }
+      // A process that a busy machine holds up is no change that is noticed.
+      if (!isProgram || (await passes(failure.test))) return { type: "noticed", by: failure }
+      tests = tests.filter(({ path }) => path !== failure.test)
+      continue
     }
-    if (answer.type !== "late" || doublings === MOST_DOUBLINGS) return { type: "late" }
+    if (answer.type !== "late" || doublings++ === MOST_DOUBLINGS) return { type: "late" }
     // The same over the source as it is, to distinguish a change that does not end from a busy machine.
-    const control = tests.filter((test) => test.path === answer.test)
-    const unchanged = await host.ask({ type: "run", tests: control, path, text: source }, limitFor)
-    if (unchanged.type !== "late") return { type: "late" }
+    if ((await unchanged(answer.test, limitFor)).type !== "late") return { type: "late" }
   }
 }
 
@@ -132,33 +144,66 @@ const stop = () => {
 }
 process.on("SIGINT", stop).on("SIGTERM", stop)
 
-const folders = [`${chosen.folder}/test`, ...(chosen.also ?? [])]
-const listing = await host.ask({ type: "list", folders })
+const listing = await host.ask({ type: "list", folders: ["apps", "packages", "simulate", "tools"] })
 if (listing.type !== "listed") throw new Error("The tests could not be listed.")
 host.kill()
-const tests = listing.tests.filter(({ project }) => projects.includes(project))
 
-console.log(`${name}: ${sample.length} of ${places.length} places, seed ${values.seed}; ${tests.length} test files`)
-const entries = await Coverage.measure(host, {
-  root,
-  folder: chosen.folder,
-  tests,
-  onProgress: (done, { durationMs, failure, test }) => {
-    const about =
-      failure === undefined ? `${(durationMs / 1000).toFixed(1)} s` : `LEFT OUT, it fails unchanged: ${failure.title}`
-    console.log(`[${done}/${tests.length}] reached by ${test.path}: ${about}`)
-  }
-})
-host.kill()
-
-const results: Array<MutationReport.Result> = []
-for (const place of sample) {
-  const since = performance.now()
-  const result = { place, outcome: await judge(host, place, entries) }
-  results.push(result)
-  console.log(MutationReport.progress(result, results.length, sample.length, performance.now() - since))
+const measure = async (tests: ReadonlyArray<TestFile>): Promise<ReadonlyArray<Coverage.Entry>> => {
+  const entries = await Coverage.measure(host, {
+    root,
+    folder: chosen.folder,
+    tests,
+    onProgress: (done, { durationMs, failure, test }) => {
+      const about =
+        failure === undefined ? `${(durationMs / 1000).toFixed(1)} s` : `LEFT OUT, it fails unchanged: ${failure.title}`
+      console.log(`[${done}/${tests.length}] reached by ${test.path}: ${about}`)
+    }
+  })
+  host.kill()
+  return entries
 }
-host.kill()
+
+/** Asks the tests of these entries of each place. */
+const judged = async (
+  places: ReadonlyArray<Places.Place>,
+  entries: ReadonlyArray<Coverage.Entry>
+): Promise<Array<MutationReport.Result>> => {
+  const results: Array<MutationReport.Result> = []
+  for (const place of places) {
+    const since = performance.now()
+    const result = { place, outcome: await judge(host, place, entries) }
+    results.push(result)
+    console.log(MutationReport.progress(result, results.length, places.length, performance.now() - since))
+  }
+  host.kill()
+  return results
+}
+
+const folders = [`${chosen.folder}/test/`, ...(chosen.also ?? [])]
+const isNear = ({ path, project }: TestFile) =>
+  projects.includes(project) && folders.some((folder) => path.startsWith(folder))
+/** Of the other files those that start the program, or name the package. */
+const isRelated = ({ path, project }: TestFile) =>
+  project === "e2e" || [chosen.folder, `@holdfast/${name}`].some((it) => readFileSync(root + path, "utf8").includes(it))
+
+const near = listing.tests.filter(isNear)
+console.log(`${name}: ${sample.length} of ${places.length} places, seed ${values.seed}; ${near.length} test files`)
+const entries = await measure(near)
+const results = await judged(
+  sample,
+  entries.filter(({ isProgram }) => !isProgram)
+)
+
+const survivors = results.filter(({ outcome }) => outcome.type === "survived").map(({ place }) => place)
+if (!values.quick && survivors.length > 0) {
+  const far = listing.tests.filter((test) => !isNear(test) && isRelated(test))
+  console.log(`${survivors.length} survivors are asked of ${far.length} other test files, where these reach them`)
+  const slow = [...entries.filter(({ isProgram }) => isProgram), ...(await measure(far))]
+  for (const second of await judged(survivors, slow)) {
+    const at = results.findIndex(({ place }) => place === second.place)
+    results.splice(at, 1, ...results.slice(at, at + 1).map((first) => MutationReport.both(first, second)))
+  }
+}
 
 console.log(
   MutationReport.summary(results, {

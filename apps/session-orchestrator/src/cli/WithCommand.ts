@@ -73,6 +73,16 @@ export const titleOf = (
   return `Holdfast: ${Count.of(waits.length, "call")} held, ${first.error?.reason ?? "waiting"}, ${next}`
 }
 
+let isEntitled = false
+
+/** Sets the title of the terminal, and puts the former one back (xterm's stack of titles). */
+export const entitle = (title: string | undefined, write = (text: string) => process.stderr.write(text)): void => {
+  if (title === undefined && !isEntitled) return
+  const [push, pop] = ["\u001b[22;0t", "\u001b[23;0t"]
+  write(title === undefined ? pop : `${isEntitled ? "" : push}\u001b]0;${title}\u0007`)
+  isEntitled = title !== undefined
+}
+
 /** Whether a program leaves the terminal to lines: its output is no terminal, or its arguments are those of a run that prints. */
 export const isPrinting = (
   { args, program }: Pick<Given, "args" | "program">,
@@ -243,13 +253,3 @@ const staying = Effect.fnUntraced(
   Effect.scoped,
   Effect.provide(Signals.layer)
 )
-
-let isEntitled = false
-
-/** Sets the title of the terminal, and puts the former one back (xterm's stack of titles). */
-const entitle = (title: string | undefined): void => {
-  if (title === undefined && !isEntitled) return
-  const [push, pop] = ["\u001b[22;0t", "\u001b[23;0t"]
-  process.stderr.write(title === undefined ? pop : `${isEntitled ? "" : push}\u001b]0;${title}\u0007`)
-  isEntitled = title !== undefined
-}

@@ -9,8 +9,8 @@ import * as Recorder from "./Recorder.ts"
 import * as It from "../It.ts"
 
 /** Starts the command with a script; `stop` sends the signal and returns the command's end. */
-const started = Effect.fnUntraced(function* (script: string, port = 0) {
-  const recorder = Recorder.make({ stdout: false, stderr: false })
+const started = Effect.fnUntraced(function* (script: string, port = 0, isScreen = false) {
+  const recorder = Recorder.make({ stdout: false, stderr: isScreen })
   const signal = yield* Deferred.make<NodeJS.Signals>()
   const isListening = yield* Deferred.make<void>()
   const terminal: Terminal.Terminal["Service"] = {
@@ -29,6 +29,7 @@ const started = Effect.fnUntraced(function* (script: string, port = 0) {
   return {
     url: /http:\/\/127\.0\.0\.1:\d+/.exec(recorder.stdout())?.[0] ?? "",
     stdout: recorder.stdout,
+    stderr: recorder.stderr,
     stop: Effect.andThen(Deferred.succeed(signal, "SIGINT"), Fiber.await(command))
   }
 })
@@ -92,6 +93,14 @@ describe("holdfast simulate", () => {
     const { stop, url } = yield* started("ok")
     yield* stop
     expect(Exit.isFailure(yield* Effect.exit(Effect.tryPromise(() => fetch(`${url}/v1/models`))))).toBe(true)
+  })
+
+  It.live("ends on a line of its own behind the ^C of a terminal, and writes nothing into a file", function* () {
+    for (const isScreen of [true, false]) {
+      const { stderr, stop } = yield* started("ok", 0, isScreen)
+      yield* stop
+      expect(stderr()).toBe(isScreen ? "\n" : "")
+    }
   })
 
   It.live("an invalid script is rejected with the valid parts, before the provider listens", function* () {

@@ -7,7 +7,7 @@ import * as RawEndpoint from "../gateway/RawEndpoint.ts"
 import * as Process from "../service/Process.ts"
 import * as It from "../It.ts"
 
-/** An agent: asks until it is answered, as agents do whose connection breaks, and ends with 7. */
+/** An agent: asks until it is answered, as agents do whose connection breaks, and ends with 7. An SDK's program asks once. */
 const AGENT = `
 const AGENT = process.argv.includes("--sdk") ? "OpenAI/JS 7" : "claude-cli/2"
 const ask = async () => {
@@ -18,7 +18,10 @@ const ask = async () => {
       body: JSON.stringify({ model: "m", max_tokens: 9, messages: [{ role: "user", content: "Hello" }] })
     })
     return [response.status, await response.text(), response.headers.get("x-holdfast-attempts"), ...process.argv.slice(2)]
-  } catch { await new Promise((resolve) => setTimeout(resolve, 100)) }
+  } catch (error) {
+    if (AGENT !== "claude-cli/2") throw error
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
 }
 console.log(JSON.stringify(await ask()))
 process.exit(7)

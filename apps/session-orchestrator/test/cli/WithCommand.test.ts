@@ -47,6 +47,15 @@ describe("the title of the terminal", () => {
     expect(WithCommand.titleOf([], now)).toBeUndefined()
   })
 
+  it("is put over the former one once, and taken back once", () => {
+    const written: Array<string> = []
+    for (const title of [undefined, "A", "B", undefined, undefined, "C", undefined])
+      WithCommand.entitle(title, (text) => written.push(text) > 0)
+    const [push, pop] = ["\u001b[22;0t", "\u001b[23;0t"]
+    const [a, b, c] = ["A", "B", "C"].map((title) => `\u001b]0;${title}\u0007`)
+    expect(written).toEqual([`${push}${a}`, b, pop, `${push}${c}`, pop])
+  })
+
   it("says that a turn asks", () => {
     const asks = { because: "request", tokens: 1, limit: 0, waitedMs: 0, message: "Go on?" } as const
     expect(WithCommand.titleOf([{ error, wait: { ...wait, asks } }], now)).toContain("asks you")

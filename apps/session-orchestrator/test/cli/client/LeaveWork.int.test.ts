@@ -107,6 +107,18 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     assert.deepInclude(cancelled, { code: 1, stdout: "two aborted\n" })
     assert.include(cancelled.stderr, "none: There is no turn none.")
 
+    const signal = CommandLine.signalling()
+    const before = process.listenerCount("SIGINT")
+    const leaving = yield* Effect.forkChild(holdfast(service, ["attach", "one"]))
+    yield* Process.eventually(
+      "the command to listen",
+      Effect.sync(() => process.listenerCount("SIGINT")),
+      (count) => count > before
+    )
+    signal("SIGINT")
+    const left = yield* Fiber.join(leaving)
+    assert.deepStrictEqual([left.code, left.stdout], [130, ""])
+    assert.include(left.stderr, "The turn goes on. `holdfast attach one` watches it again.\n")
     const attached = yield* Effect.forkChild(holdfast(service, ["attach", "one"]))
     yield* service.call({ path: "/v1/conversations/one/retry-now", body: {} })
     const { code, stderr, stdout } = yield* Fiber.join(attached)

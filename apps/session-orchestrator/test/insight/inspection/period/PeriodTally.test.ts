@@ -178,7 +178,9 @@ describe("PeriodTally", () => {
     expect(reportOf([Night.turn("a", { usage: [one] })]).spend).toMatchObject({ cost: "unknown", inputTokens: 5 })
     expect(reportOf([Night.turn("a", { usage: [one, two] })]).spend).toMatchObject({ cost: 1.25, isPartial: true })
     const silent = { ...Night.used(Night.GPT, 0, 0), isUnreported: true }
-    expect(reportOf([Night.turn("a", { usage: [silent] })]).spend).toMatchObject({ cost: "unknown", unreported: 1 })
+    const { models, spend } = reportOf([Night.turn("a", { usage: [silent] })])
+    expect(spend).toMatchObject({ cost: "unknown", unreported: 1 })
+    expect(models).toMatchObject([{ cost: "unknown", unreported: 1 }])
     expect(reportOf([]).spend).toMatchObject({ cost: 0, turns: 0 })
   })
 
