@@ -19,7 +19,7 @@ export const kindOf = ({ _tag }: Pick<Command, "_tag">): Records.Kind => KINDS[_
 
 /** The record of a command at a moment in epoch milliseconds; `undefined`: the command takes time. */
 export const recordOf = (
-  { hasCompactor, hasRouter, strategy }: Pick<Setup, "hasCompactor" | "hasRouter" | "strategy">,
+  { hasCompactor, strategy }: Pick<Setup, "hasCompactor" | "strategy">,
   ledger: Ledger,
   command: Command,
   now: number
@@ -30,7 +30,7 @@ export const recordOf = (
       return { kind: "Final", step, number, value: { cause: command.cause, at: now } }
     case "Route": {
       const { from, question } = command
-      if (hasRouter === true && question !== undefined) return undefined
+      if (question !== undefined) return undefined
       return { kind: "Route", step, number, value: { route: ledger.routing.route, ...defined({ from }) } }
     }
     case "Call":
@@ -40,7 +40,7 @@ export const recordOf = (
       return { kind: "Compaction", step, number, value: { _tag: "Nothing", endedAt: now } }
     case "Decide": {
       const { question, situation } = command
-      if (hasRouter === true && question !== undefined) return undefined
+      if (question !== undefined) return undefined
       const value = Directives.marked(Directives.decide({ ...situation, now }, strategy), situation)
       return { kind: "Decision", step, number, value }
     }

@@ -12,7 +12,7 @@
 import { defined, type Failure, type TurnEvent } from "@holdfast/wire"
 import { evolve } from "../internal/machine/Evolve.ts"
 import type { Emission, Ledger } from "../internal/machine/Ledger.ts"
-import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
+import { type Command, commandsOf, type Offers, sealing } from "../internal/machine/OpenCommands.ts"
 import { fits } from "../ports/RetryStrategy.ts"
 import { ofDefect, TurnStopped } from "../ports/TurnStopped.ts"
 import * as Records from "../records/Records.ts"
@@ -58,8 +58,8 @@ export class Turn {
     this.draft = state
   }
 
-  /** Takes an input at a moment, in epoch milliseconds. In `memo` the moment of `Begin`, `Appended` and `Done` has no effect. */
-  take(input: Input, now: number): void {
+  /** Takes an input at a moment, in epoch milliseconds. Absent: that of the input before, for `Begin`, `Appended` and `Done` in `memo`. */
+  take(input: Input, now = this.now): void {
     this.now = now
     try {
       this.step(input)
@@ -128,13 +128,12 @@ export class Turn {
   }
 
   private firstContent(): void {
-    const { call, open, records, setup } = this.state
-    const [command] = open
-    if (command?._tag !== "Call" || call === undefined) return
+    const { call, records, setup } = this.state
+    if (call === undefined) return
     this.draft.call = { ...call, firstContentAt: this.now }
     if (setup.memo !== undefined) return
     // The mark is not folded in: this life goes on with the attempt.
-    const { number, step } = command
+    const { attempt: number, step } = call.request
     this.draft.records = [...records, named({ kind: "Content", step, number, value: true })]
     this.append({ _tag: "Release" })
   }
@@ -190,8 +189,8 @@ export class Turn {
 
   /** Goes on until something has to come from outside. */
   private goOn(): void {
-    let isMoving = true
-    while (isMoving && this.state.stopped === undefined && this.state.pending === undefined) isMoving = this.advance()
+    let isMoving = this.state.pending === undefined
+    while (isMoving && this.state.stopped === undefined) isMoving = this.advance()
   }
 
   /** Returns whether there may be more to do. */
@@ -285,7 +284,6 @@ export class Turn {
     const { ledger, setup } = this.state
     const beginnings = commands.flatMap((command) => Commands.beginningOf(setup, ledger, command) ?? [])
     for (const record of beginnings) this.fold(record)
-    if (beginnings.length > 0) return true
     const [command] = commands
     const record = command && Commands.recordOf(setup, ledger, command, this.now)
     if (record === undefined) return false
@@ -311,15 +309,16 @@ export class Turn {
   }
 
   private seal(cut: Records.Seal["cut"]): boolean {
-    if (this.state.setup.memo !== undefined) {
-      const command = { _tag: "Seal", step: 0, number: 0, cut: cut?.failure } as const
-      this.draft.cut = cut
-      this.draft.open = [command]
-      this.effects.push({ _tag: "Start", command })
-      return false
+    const { ledger, setup } = this.state
+    const command = sealing(ledger, cut?.failure)
+    if (setup.memo === undefined) {
+      this.fold(Records.recordOf("Seal", command, { at: this.now, ...defined({ cut }) }))
+      return true
     }
-    this.fold({ kind: "Seal", step: 0, number: 0, value: { at: this.now, ...defined({ cut }) } })
-    return true
+    this.draft.cut = cut
+    this.draft.open = [command]
+    this.effects.push({ _tag: "Start", command })
+    return false
   }
 
   // --- parts
@@ -328,32 +327,23 @@ export class Turn {
   private begins(command: Command): void {
     const { draft } = this
     const { announced, calledAt, isTakenUp, toolsAt, wait } = draft
-    switch (command._tag) {
-      case "Call": {
-        const startedAt = calledAt ?? this.now
-        const call = { request: command.request, startedAt, firstContentAt: undefined, isObserved: false }
-        draft.call = call
-        draft.calledAt = startedAt
-        draft.announced = command.step
-        if (announced !== command.step) this.live(command.begins)
-        return
-      }
-      case "Compact":
-        draft.calledAt = this.now
-        return
-      case "RunTool":
-        draft.toolsAt = new Map(toolsAt).set(command.number, this.now)
-        return
-      case "Wait":
-      case "Ask": {
-        const { event, step } = command
-        if (event === undefined || RetryEvent.isAnnounced(wait, { event, step })) return
-        // D5: a wait of an earlier life whose end has passed is not announced.
-        if (isTakenUp && event.retryAt < this.now) return
-        draft.wait = { event, step }
-        return this.live(event)
-      }
-      default:
+    if (command._tag === "Call") {
+      const startedAt = calledAt ?? this.now
+      draft.call = { request: command.request, startedAt, firstContentAt: undefined, isObserved: false }
+      draft.calledAt = startedAt
+      draft.announced = command.step
+      if (announced !== command.step) this.live(command.begins)
+    } else if (command._tag === "Compact") {
+      draft.calledAt = this.now
+    } else if (command._tag === "RunTool") {
+      draft.toolsAt = new Map(toolsAt).set(command.number, this.now)
+    } else if (command._tag === "Wait" || command._tag === "Ask") {
+      const { event, step } = command
+      if (event === undefined || RetryEvent.isAnnounced(wait, { event, step })) return
+      // D5: a wait of an earlier life whose end has passed is not announced.
+      if (isTakenUp && event.retryAt < this.now) return
+      draft.wait = { event, step }
+      this.live(event)
     }
   }
 

@@ -65,7 +65,7 @@ export class Life {
   /** Runs the turn to its seal. */
   toSeal(): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
     return Effect.suspend(() => {
-      this.turn.take({ _tag: "Begin", known: this.ports.checkpoint.known ?? [], persisted: [] }, 0)
+      this.turn.take({ _tag: "Begin", known: this.ports.checkpoint.known ?? [], persisted: [] })
       return this.goOn()
     }).pipe(
       Effect.catch((error) => this.failed(error)),
@@ -145,7 +145,7 @@ export class Life {
       const persisted = this.ports.sink.persist([first, ...rest], effect.position)
       if (!hasSucceeded(persisted)) return this.persisting(persisted)
       effects.shift()
-      this.turn.take({ _tag: "Appended" }, 0)
+      this.turn.take({ _tag: "Appended" })
     }
   }
 
@@ -227,7 +227,7 @@ export class Life {
       checkpoint.run(name, Records.kinds[kind].schema, isSeal ? performed : this.opened(performed)),
       (value) => {
         this.content = undefined
-        this.turn.take({ _tag: "Done", record: Records.recordOf(kind, command, value), isTakenUp: !isNew }, 0)
+        this.turn.take({ _tag: "Done", record: Records.recordOf(kind, command, value), isTakenUp: !isNew })
       }
     )
     return isSeal ? Effect.uninterruptible(recorded) : recorded
@@ -249,7 +249,7 @@ export class Life {
   /** Suspended: the fiber keeps this effect, and would keep the write with it. */
   private mark(command: Engine.Command): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {
-      this.turn.take({ _tag: "FirstContent" }, this.setup.observer === undefined ? 0 : this.ports.now())
+      this.turn.take({ _tag: "FirstContent" }, this.ports.now())
       return this.ports.checkpoint.mark?.(Records.nameOf("Content", command.step, command.number)) ?? Effect.void
     })
   }

@@ -96,7 +96,7 @@ export const commandsOf = (ledger: Ledger, offers: Offers): ReadonlyArray<Comman
     case "Entering": {
       if (phase.stuck !== undefined) return [sealing(ledger)]
       const cause = phase.isAnnounced ? undefined : LastStep.causeOf(ledger, offers.tools)
-      if (cause !== undefined) return [{ _tag: "Final", step: step.number, number: 0, cause }]
+      if (cause !== undefined) return [{ _tag: "Final", ...onceIn(ledger), cause }]
       return [
         RouteChanges.isDue(ledger, offers.hasRouter) ? routing(ledger, offers) : calling(ledger, offers, 0, false)
       ]
@@ -126,19 +126,17 @@ export const commandsOf = (ledger: Ledger, offers: Offers): ReadonlyArray<Comman
   }
 }
 
+/** The command that seals the turn; with `cut`, as failed. */
+export const sealing = (ledger: Ledger, cut?: Failure.Failure): Command => ({ _tag: "Seal", ...onceIn(ledger), cut })
+
 // --- internal
 
-const sealing = ({ step }: Ledger, cut?: Failure.Failure): Command => ({
-  _tag: "Seal",
-  step: step.number,
-  number: 0,
-  cut
-})
+/** The position of a record that a step has once. */
+const onceIn = ({ step }: Ledger) => ({ step: step.number, number: 0 })
 
 const routing = (ledger: Ledger, { hasRouter, tools }: Offers): Command => ({
   _tag: "Route",
-  step: ledger.step.number,
-  number: 0,
+  ...onceIn(ledger),
   question: hasRouter ? RouteChanges.question(ledger, tools) : undefined,
   from: RouteChanges.lastUsed(ledger)
 })
