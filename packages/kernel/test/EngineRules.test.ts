@@ -326,6 +326,44 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Call 1"])
   })
 
+  it("rule X4: a wait or a question whose end is moved to before its beginning has no length left", () => {
+    const moved: Engine.Input = {
+      _tag: "Steered",
+      wake: { type: "until", until: -1, by: { commandId: "k", origin: "a test" } }
+    }
+    const unchanged = { retryAt: -1, delayMs: 0 }
+    const waiting = new Stepped()
+    waiting.take(BEGIN)
+    waiting.take(waiting.failed(), APPENDED)
+    assert.deepStrictEqual(waiting.take(moved, APPENDED), ["provider-retry", "sleep 0"])
+    const [retry] = waiting.effects
+    assert.deepInclude(retry?._tag === "Live" && retry.event, unchanged)
+    const asking = new Stepped({
+      toolbox: { definitions: [{ name: "send", inputSchema: {}, confirmWithinMs: 5_000 }] }
+    })
+    asking.take(BEGIN)
+    asking.take(asking.answered(call("send")))
+    assert.deepStrictEqual(asking.take(APPENDED), ["provider-retry", "sleep 5000"])
+    assert.deepStrictEqual(asking.take(moved, APPENDED), ["provider-retry", "sleep 0"])
+    const [question] = asking.effects
+    assert.deepInclude(question?._tag === "Live" && question.event, unchanged)
+  })
+
+  it("rule A16: a clock that was set back makes no time of a turn negative", () => {
+    const turn = new Stepped({ observer: { seal: () => {} } })
+    turn.now = 60_000
+    turn.take(BEGIN)
+    turn.take(turn.failed(), APPENDED)
+    turn.now = 1_000
+    turn.take({ _tag: "Due" }, APPENDED)
+    turn.take(turn.answered())
+    turn.take(APPENDED)
+    const [seal] = turn.effects
+    const observed = seal?._tag === "Observe" && seal.kind === "seal" ? seal.observation : undefined
+    assert.deepInclude(observed, { retryLoopMs: 0 })
+    assert.deepInclude(observed?.end, { waitedMs: 0, sleptMs: 5_000 })
+  })
+
   it("Engine.E2: an answer of the log without an append, and content without a call, change nothing", () => {
     const turn = new Stepped()
     turn.take(BEGIN)

@@ -84,6 +84,22 @@ describe("a model that makes only failed tool calls", () => {
     })
   )
 
+  it.effect("is stopped with a quotation of the last result, cut after 300 characters", () =>
+    Effect.gen(function* () {
+      const quoted = (output: Message.ToolResultPart["output"]) =>
+        Effect.gen(function* () {
+          const failing = { definitions: [], run: () => Effect.succeed({ output, isError: true }) }
+          const limits = { maxFailedToolSteps: 1 }
+          const run = yield* Scenario.straight({ scripts: [asks(false, false)], toolbox: failing, limits })
+          const { error } = yield* settle(run)
+          return error?.message.split("of bad: ")[1]
+        })
+      assert.strictEqual(yield* quoted("x".repeat(300)), "x".repeat(300))
+      assert.strictEqual(yield* quoted("x".repeat(301)), `${"x".repeat(300)}…`)
+      assert.strictEqual(yield* quoted({ code: 7 }), '{"code":7}')
+    })
+  )
+
   bothWays("rule A14: is stopped with a synthetic report, if a report is required", (start) =>
     Effect.gen(function* () {
       const report = { tool: { name: "report", inputSchema: { type: "object" } }, validate: () => undefined }

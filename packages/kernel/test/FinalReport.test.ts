@@ -292,7 +292,7 @@ describe("a turn that has to end with a report", () => {
   bothWays("rule A12: text that is no report does not shorten the turn", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
-        scripts: [answer("Well."), answer("42"), look(), hands(good)],
+        scripts: [answer("Well."), answer("42"), answer("null"), look(), hands(good)],
         services,
         toolbox,
         strategy: strategy([0, 0, 0])

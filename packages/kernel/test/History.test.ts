@@ -43,6 +43,13 @@ describe("History", () => {
     })
   })
 
+  it("rule A16: a clock that was set back makes no time of a turn negative", () => {
+    const waiting = [failed(0, 60_000), retry(0, 5_000, 65_000)]
+    expect(History.tallyAt(History.of(waiting), 1_000)).toMatchObject({ waitedMs: 0, retryLoopMs: 0 })
+    const over = History.of([...waiting, wake(0, 0, { type: "elapsed", at: 1_000 }), completed(1, 2_000)])
+    expect(over.tally).toMatchObject({ waitedMs: 0, retryLoopMs: 0, sleptMs: 5_000 })
+  })
+
   it("rule D2: a failure with which the turn gave up, or whose decision is not recorded, has scheduled no wait", () => {
     const history = History.of([
       failed(0, 1_000),

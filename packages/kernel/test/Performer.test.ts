@@ -8,8 +8,8 @@ import type { ProviderEvent } from "../src/ports/Provider.ts"
 
 const delta = (delta: string): ProviderEvent => ({ type: "text-delta", delta })
 
-/** A call that has begun, what is shown of it, and what is called. `live` is called with each event that is shown. */
-const begun = (live: (call: Performer.Listening) => void = () => {}) => {
+/** A call that has begun with `first`, what is shown of it, and what is called. `live` is called with each event that is shown. */
+const begun = (live: (call: Performer.Listening) => void = () => {}, first: ReadonlyArray<ProviderEvent> = []) => {
   const shown: Array<TurnEvent.TurnEvent["type"]> = []
   const heard: Array<string> = []
   const call: Performer.Listening = new Performer.Listening(
@@ -31,7 +31,11 @@ const begun = (live: (call: Performer.Listening) => void = () => {}) => {
     new Content(),
     { content: () => heard.push("content"), end: () => heard.push("end") }
   )
-  call.begin(() => ({ more: () => heard.push("more"), cancel: () => heard.push("cancelled") }))
+  call.begin((listener) => {
+    const [event, ...events] = first
+    if (event !== undefined) listener.events([event, ...events])
+    return { more: () => heard.push("more"), cancel: () => heard.push("cancelled") }
+  })
   return { call, heard, shown }
 }
 
@@ -61,4 +65,9 @@ it("rule D8: a call that is cancelled by what it shows has no end", () => {
   assert.isFalse(call.events([delta("Hel"), { type: "finish", finishReason: "stop" }]))
   call.release()
   assert.deepStrictEqual([heard, shown], [["content", "cancelled"], ["text-delta"]])
+})
+
+it("ProviderCall.L2: a call whose response ends while it is made is cancelled when it is there", () => {
+  const { heard } = begun(() => {}, [delta(""), { type: "finish", finishReason: "stop" }])
+  assert.deepStrictEqual(heard, ["end", "cancelled"])
 })

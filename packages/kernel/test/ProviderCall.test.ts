@@ -196,6 +196,32 @@ describe("a call", () => {
     })
   )
 
+  it.effect("ProviderCall.L2: no progress is reported after the end of a call, or after `cancel`", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const world = yield* ProviderCall.worldOf(yield* Effect.scope)
+        const called = (rest: Stream.Stream<ProviderEvent>) => {
+          const seen: Array<string> = []
+          const progress: Array<() => void> = []
+          const kept = Effect.map(ResponseProgress, (report) => void progress.push(report))
+          const running = ProviderCall.fromStream(() => Stream.concat(Stream.drain(Stream.fromEffect(kept)), rest))(
+            request,
+            world,
+            { events: () => true, end: () => seen.push("end"), progress: () => seen.push("progress") }
+          )
+          const report = (): void => progress.forEach((each) => each())
+          report()
+          return { report, running, seen }
+        }
+        const under = called(Stream.never)
+        const over = called(Stream.empty)
+        under.running.cancel()
+        for (const { report } of [under, over]) report()
+        assert.deepStrictEqual([under.seen, over.seen], [["progress"], ["end"]])
+      })
+    )
+  )
+
   it("a copy of a provider with a stream of its own has that stream's call", () => {
     const made = ProviderCall.provider((_request, _world, listener) => ProviderCall.refuse(listener, refusal))
     assert.strictEqual(ProviderCall.of({ ...made }), ProviderCall.of(made))
