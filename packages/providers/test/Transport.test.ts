@@ -382,6 +382,29 @@ describe("a text that comes", () => {
       })
   )
 
+  it.effect("an attempt ends once, also if its listener throws at the end", () =>
+    Effect.gen(function* () {
+      const world = yield* Effect.flatMap(Effect.scope, ProviderCall.worldOf)
+      const client = given()
+      let ends = 0
+      const attempt = ProviderCall.of(providerOf(client.post))(request, world, {
+        events: () => false,
+        progress: () => {},
+        end: () => {
+          ends++
+          throw new Error("a bug")
+        }
+      })
+      client.head()
+      client.data(hi)
+      yield* client.read
+      client.end()
+      yield* client.read
+      expect(() => attempt.more()).toThrow("a bug")
+      expect(ends).toBe(1)
+    })
+  )
+
   it.live("HttpAttempt.A2: a body that always brings more behind its terminal frame is closed in time", () =>
     Effect.gen(function* () {
       const connection = { isOpen: true }

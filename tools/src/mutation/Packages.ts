@@ -11,12 +11,15 @@ export interface Package {
   readonly also?: ReadonlyArray<string>
 }
 
+/** The tests of `PatientStream`, which stand in the packages that make their calls by it. */
+const PATIENT = ["packages/holdfast/test/PatientCall.test.ts", "packages/effect-ai/test/PatientLanguageModel.test.ts"]
+
 /** All packages that can be mutated. */
 export const packages: ReadonlyArray<Package> = [
   { name: "wire", folder: "packages/wire", without: [] },
   { name: "kernel", folder: "packages/kernel", without: [] },
   { name: "policy", folder: "packages/policy", without: [] },
-  { name: "providers", folder: "packages/providers", without: [], also: ["simulate/test"] },
+  { name: "providers", folder: "packages/providers", without: [], also: ["simulate/test", ...PATIENT] },
   { name: "journal", folder: "packages/journal", without: [] },
   { name: "client", folder: "packages/client", without: [] },
   { name: "mcp", folder: "packages/mcp", without: [] },

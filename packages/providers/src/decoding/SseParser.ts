@@ -70,10 +70,11 @@ export const make = (onFrame: OnFrame, skip = (_text: string, start: number): nu
 
   const read = (decoded: string) => {
     const text = endedInCr || decoded.includes("\r") ? withoutCr(decoded) : decoded
-    /** Where the frame begins; -1 if it began in an earlier read. */
-    let begin = (event ?? data) === undefined && held.length === 0 ? skip(text, 0) : -1
-    let start = Math.max(0, begin)
+    /** Where the frame begins; absent if it began in an earlier read. */
+    let begin = (event ?? data) === undefined && held.length === 0 ? skip(text, 0) : undefined
+    let start = begin ?? 0
     for (let end = text.indexOf("\n", start); end !== -1; end = text.indexOf("\n", start)) {
+      let next = end + 1
       if (held.length > 0) {
         const whole = held.text() + text.slice(start, end)
         held = new TextBuffer.TextBuffer()
@@ -81,10 +82,10 @@ export const make = (onFrame: OnFrame, skip = (_text: string, start: number): nu
       } else if (start < end) {
         line(text, start, end)
       } else {
-        dispatch(begin < 0 ? "" : text.slice(begin, end + 1))
-        begin = skip(text, end + 1)
+        dispatch(begin === undefined ? "" : text.slice(begin, next))
+        next = begin = skip(text, next)
       }
-      start = Math.max(begin, end + 1)
+      start = next
     }
     if (start < text.length) held.append(text.slice(start))
   }
@@ -98,7 +99,7 @@ export const make = (onFrame: OnFrame, skip = (_text: string, start: number): nu
   }
 
   return {
-    feed: (bytes) => read(decoder.decode(bytes, STREAM)),
+    feed: (bytes) => read(decoder.decode(bytes, { stream: true })),
     end: () => {
       read(decoder.decode())
       if (held.length > 0) read("\n")
@@ -110,11 +111,9 @@ export const make = (onFrame: OnFrame, skip = (_text: string, start: number): nu
 
 // --- internal
 
-const STREAM = { stream: true }
-
 /** The value after a field's name that ends at `at`; `undefined` where the name is longer, so it is another field. */
 const valueOf = (text: string, at: number, end: number): string | undefined => {
   if (at === end) return ""
   if (text[at] !== ":") return undefined
-  return text.slice(text[at + 1] === " " && at + 1 < end ? at + 2 : at + 1, end)
+  return text.slice(text[at + 1] === " " ? at + 2 : at + 1, end)
 }

@@ -61,6 +61,26 @@ describe("EventStream", () => {
     ])
   })
 
+  it("a frame of one read has its text, and what begins where a frame may begin can be read by another reader", () => {
+    const got: Array<readonly [data: string, raw: string]> = []
+    const asked: Array<string> = []
+    const stream = SseParser.make(
+      (data, _event, raw) => got.push([data, raw]),
+      (text, start) => {
+        asked.push(text.slice(start))
+        return text.startsWith("skipped\n", start) ? start + "skipped\n".length : start
+      }
+    )
+    for (const read of ["skipped\nevent: x\r\ndata: 1\r\n\r\nskipped\n", "data: 2\n", "data: 3\n\ndat", "a: 4\n\n"])
+      stream.feed(bytes(read))
+    expect(got).toEqual([
+      ["1", "event: x\ndata: 1\n\n"],
+      ["2\n3", ""],
+      ["4", ""]
+    ])
+    expect(asked).toEqual(["skipped\nevent: x\ndata: 1\n\nskipped\n", "skipped\n", "data: 2\n", "dat", ""])
+  })
+
   it("characters of an incomplete frame are counted, for many lines and for many reads", () => {
     const stream = SseParser.make(() => {})
     stream.feed(bytes("data:\n".repeat(1_000)))

@@ -196,7 +196,8 @@ export const responses: WireFormat = {
   document: JSON.stringify(response("completed", { error: null, output: [{ type: "message", content: [] }] })),
   documentErrors: [
     [JSON.stringify(response("failed", { error: { code: "server_error", message: "Oh" } })), "server-error"],
-    [JSON.stringify({ error: overloaded }), "overloaded"]
+    [JSON.stringify({ error: overloaded }), "overloaded"],
+    [JSON.stringify(response("failed")), "invalid-response"]
   ]
 }
 

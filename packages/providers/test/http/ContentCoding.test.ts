@@ -37,4 +37,21 @@ describe("a coding within a coding", () => {
       expect(yield* decoded("gzip, gzip", nothing)).toMatch(/^broken: .* decodes to nothing/u)
     })
   )
+
+  it.effect("rule C11: of a body that is broken no more is decoded", () =>
+    Effect.gen(function* () {
+      const coding = ContentCoding.of("gzip", 200)
+      if (typeof coding !== "function") return expect.unreachable("gzip is known")
+      const broken = yield* Effect.callback<ContentCoding.Decoding>((resume) => {
+        const decoding = coding({
+          data: () => {},
+          end: () => {},
+          broken: () => resume(Effect.succeed(decoding)),
+          drained: () => {}
+        })
+        decoding.write(Buffer.from("no gzip"))
+      })
+      expect(broken.write(Buffer.alloc(1_000_000))).toBe(true)
+    })
+  )
 })

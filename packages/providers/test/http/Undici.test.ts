@@ -109,6 +109,25 @@ describe("a call over undici", () => {
     expect([ended.got, failed.got]).toEqual([[HEAD, "end"], [new Error("cut")]])
   })
 
+  it("what is not sent fails behind the call, whose maker has it by then", async () => {
+    for (const dispatch of [
+      (_options: unknown, handler: Dispatcher.DispatchHandler) => {
+        handler.onResponseError?.(new Controller(), new Error("no"))
+        return false
+      },
+      () => {
+        throw new Error("no")
+      }
+    ]) {
+      const got: Array<unknown> = []
+      const listener = { head: () => {}, data: () => true, end: () => {}, broken: (cause: unknown) => got.push(cause) }
+      Undici.make({ dispatch }).endpoint("http://127.0.0.1/", {})("{}", listener)
+      expect(got).toEqual([])
+      await Promise.resolve()
+      expect(got).toEqual([new Error("no")])
+    }
+  })
+
   it("informational statuses are no response; statuses from 200 on are, and a repeated header is joined", () => {
     const { got, head } = call()
     head(199)

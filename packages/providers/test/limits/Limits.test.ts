@@ -121,6 +121,25 @@ describe("Limits", () => {
     })
   )
 
+  it.effect("rule C8: progress while the consumer takes nothing begins no wait", () =>
+    Effect.gen(function* () {
+      const world = yield* Effect.flatMap(Effect.scope, ProviderCall.worldOf)
+      const ends: Array<unknown> = []
+      const busy = ProviderCall.provider((_request, _world, listener) => {
+        listener.events([delta("a")])
+        listener.progress()
+        return { more: () => {}, cancel: () => {} }
+      })
+      const listener = { events: () => false, progress: () => {}, end: (end: unknown) => void ends.push(end) }
+      const running = ProviderCall.of(Limits.withLimits(busy, { idleMs: 50 }))(request, world, listener)
+      yield* TestClock.adjust(1_000)
+      expect(ends).toEqual([])
+      running.more()
+      yield* TestClock.adjust(50)
+      expect(ends).toHaveLength(1)
+    })
+  )
+
   it.effect("rule C8: the time of a slow consumer does not count", () =>
     Effect.gen(function* () {
       const inner = provider([40, delta("a")], [40, delta("b")], [40, finish])
