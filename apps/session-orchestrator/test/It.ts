@@ -13,6 +13,12 @@ export const effect = (title: string, body: Body): void => it.effect(title, () =
 /** A test on the clock of the machine, with a scope of its own. */
 export const live = (title: string, body: Body): void => it.live(title, () => Effect.gen(body))
 
+/** Declares the tests of a suite over one of its layers: each builds the layer again, and is titled by the suite's name. */
+export const suite =
+  <R>(name: string, layer: Layer.Layer<R, unknown>, declare?: typeof it.effect) =>
+  (title: string, body: Body<[], R | Scope.Scope>): void =>
+    within(layer, declare)(`${name}: ${title}`, body)
+
 /** Declares tests like `effect`, or like `live`, each of them with services of its own. */
 export const within =
   <R>(layer: Layer.Layer<R, unknown>, declare: typeof it.effect = it.effect) =>

@@ -43,63 +43,62 @@ const post = Effect.fnUntraced(function* (service: ProcessSetup.Running, prompt:
 const test = SideBySide.atOnce(2)
 
 describe.concurrent("turns whose process dies", () => {
-  test("rule X14: a turn that kills its process is taken up alone after three deaths, sealed after the next, and harms no other", () =>
-    Effect.gen(function* () {
-      const { calls, directory, reached, start } = yield* setup(3)
-      const prompts = (from: number) => calls.slice(from).map(({ prompt }) => prompt)
+  test("rule X14: a turn that kills its process is taken up alone after three deaths, sealed after the next, and harms no other", function* () {
+    const { calls, directory, reached, start } = yield* setup(3)
+    const prompts = (from: number) => calls.slice(from).map(({ prompt }) => prompt)
 
-      const first = yield* start
-      const killer = yield* post(first, "killer")
-      yield* reached(0)
-      const long = yield* post(first, "long")
-      yield* reached(1)
-      yield* first.end("SIGKILL")
+    const first = yield* start
+    const killer = yield* post(first, "killer")
+    yield* reached(0)
+    const long = yield* post(first, "long")
+    yield* reached(1)
+    yield* first.end("SIGKILL")
 
-      // They die together twice more: the service cannot know which of them is the cause.
-      const second = yield* start
-      for (const number of [2, 3]) yield* reached(number)
-      yield* second.end("SIGKILL")
-      const third = yield* start
-      for (const number of [4, 5]) yield* reached(number)
-      const young = yield* post(third, "young")
-      yield* reached(6)
-      assert.deepStrictEqual(prompts(2).toSorted(), ["killer", "killer", "long", "long", "young"])
-      yield* third.end("SIGKILL")
+    // They die together twice more: the service cannot know which of them is the cause.
+    const second = yield* start
+    for (const number of [2, 3]) yield* reached(number)
+    yield* second.end("SIGKILL")
+    const third = yield* start
+    for (const number of [4, 5]) yield* reached(number)
+    const young = yield* post(third, "young")
+    yield* reached(6)
+    assert.deepStrictEqual(prompts(2).toSorted(), ["killer", "killer", "long", "long", "young"])
+    yield* third.end("SIGKILL")
 
-      // The young turn is taken up first; then one of the others, alone.
-      const fourth = yield* start
-      const { gate, prompt } = yield* reached(7)
-      assert.strictEqual(prompt, "young")
-      assert.strictEqual(calls.length, 8)
-      yield* gate.open
-      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fourth, young, "young")).status, "completed")
-      assert.strictEqual((yield* reached(8)).prompt, "killer")
-      assert.strictEqual(calls.length, 9)
-      assert.include(fourth.stdout() + fourth.stderr(), "deaths of their process in a row")
-      yield* fourth.end("SIGKILL")
+    // The young turn is taken up first; then one of the others, alone.
+    const fourth = yield* start
+    const { gate, prompt } = yield* reached(7)
+    assert.strictEqual(prompt, "young")
+    assert.strictEqual(calls.length, 8)
+    yield* gate.open
+    assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fourth, young, "young")).status, "completed")
+    assert.strictEqual((yield* reached(8)).prompt, "killer")
+    assert.strictEqual(calls.length, 9)
+    assert.include(fourth.stdout() + fourth.stderr(), "deaths of their process in a row")
+    yield* fourth.end("SIGKILL")
 
-      // It is not called again, and the other one runs alone.
-      const fifth = yield* start
-      const end = ProcessSetup.endOf(yield* ProcessSetup.turn(fifth, killer, "killer"))
-      assert.strictEqual(end.status, "failed")
-      assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
-      const last = yield* reached(9)
-      assert.strictEqual(last.prompt, "long")
-      yield* last.gate.open
-      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fifth, long, "long")).status, "completed")
-      assert.deepStrictEqual(prompts(9), ["long"])
-      // Its shown text is void, and an event declares that.
-      const events = yield* ProcessSetup.turn(fifth, killer, "killer")
-      assert.deepStrictEqual(
-        events.slice(-3).map(({ type }) => type),
-        ["step-discarded", "error", "turn-end"]
-      )
-      yield* fifth.end("SIGTERM")
+    // It is not called again, and the other one runs alone.
+    const fifth = yield* start
+    const end = ProcessSetup.endOf(yield* ProcessSetup.turn(fifth, killer, "killer"))
+    assert.strictEqual(end.status, "failed")
+    assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
+    const last = yield* reached(9)
+    assert.strictEqual(last.prompt, "long")
+    yield* last.gate.open
+    assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fifth, long, "long")).status, "completed")
+    assert.deepStrictEqual(prompts(9), ["long"])
+    // Its shown text is void, and an event declares that.
+    const events = yield* ProcessSetup.turn(fifth, killer, "killer")
+    assert.deepStrictEqual(
+      events.slice(-3).map(({ type }) => type),
+      ["step-discarded", "error", "turn-end"]
+    )
+    yield* fifth.end("SIGTERM")
 
-      const explained = yield* Process.run({ args: ["explain", "killer"], directory })
-      const { stdout } = yield* explained.exit
-      const words = stdout.replaceAll(/\s+/g, " ")
-      assert.include(words, "The process died 4 times in a row in the middle of this turn.")
-      assert.include(words, "so the turn is not run again")
-    }))
+    const explained = yield* Process.run({ args: ["explain", "killer"], directory })
+    const { stdout } = yield* explained.exit
+    const words = stdout.replaceAll(/\s+/g, " ")
+    assert.include(words, "The process died 4 times in a row in the middle of this turn.")
+    assert.include(words, "so the turn is not run again")
+  })
 })

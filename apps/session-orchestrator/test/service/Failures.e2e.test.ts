@@ -63,105 +63,102 @@ const setup = Effect.fnUntraced(function* (options: ProcessSetup.Options, after:
 })
 
 describe.concurrent("twenty turns with a revoked key", () => {
-  test("rule X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
-    Effect.gen(function* () {
-      const { directory, provider, service, webhook } = yield* setup({}, "1 second")
-      provider.fallback(refused)
-      const before = yield* metricsOf(service)
-      const ids = Array.from({ length: TURNS }, (_, n) => `turn-${n}`)
-      yield* Effect.forEach(
-        ids,
-        (turnId) => Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, turnId)),
-        { concurrency: 5 }
+  test("rule X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", function* () {
+    const { directory, provider, service, webhook } = yield* setup({}, "1 second")
+    provider.fallback(refused)
+    const before = yield* metricsOf(service)
+    const ids = Array.from({ length: TURNS }, (_, n) => `turn-${n}`)
+    yield* Effect.forEach(
+      ids,
+      (turnId) => Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, turnId)),
+      { concurrency: 5 }
+    )
+    yield* Receivers.sent(webhook, 1)
+    const after = yield* metricsOf(service)
+    const { code, stderr } = yield* service.end("SIGTERM")
+    assert.strictEqual(code, 0)
+
+    const failed = linesOf(stderr).filter(({ level }) => level === "WARN")
+    assert.deepStrictEqual(failed.map(({ annotations }) => String(annotations["turn"])).toSorted(), ids.toSorted())
+    for (const { annotations, message } of failed) {
+      assert.strictEqual(message, "Turn failed: Incorrect API key provided: [redacted].")
+      assert.deepInclude(annotations, { target: "scripted/m", reason: "auth", attempts: 1 })
+      assert.match(String(annotations["conversation"]), /^\S+$/)
+    }
+    assert.deepStrictEqual(messagesOf(stderr, "ERROR"), [])
+
+    const info = linesOf(stderr).filter(({ level }) => level === "INFO")
+    assert.match(
+      info.map(({ message }) => message).join("\n"),
+      /^Holdfast has started\.\nStopping after SIGTERM.*\nHoldfast has stopped\.$/
+    )
+    const { configuration, database, model, version } = info[0]?.annotations ?? {}
+    assert.deepStrictEqual(
+      [configuration, database, model],
+      [`${directory}/holdfast.config.json`, ProcessSetup.databaseIn(directory), "scripted/m"]
+    )
+    assert.match(String(version), /^\d+\.\d+\.\d+/)
+
+    const [notice, ...others] = bodiesOf(webhook.requests)
+    assert.deepStrictEqual(others, [])
+    assert.deepInclude(notice, { type: "turns-failed", reason: "auth" })
+    assert.notInclude(stderr + JSON.stringify(notice), KEY)
+
+    const increase = (name: string, labels: Readonly<Record<string, string>>) => {
+      const found = before.samples.some(
+        (sample) =>
+          sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value)
       )
-      yield* Receivers.sent(webhook, 1)
-      const after = yield* metricsOf(service)
-      const { code, stderr } = yield* service.end("SIGTERM")
-      assert.strictEqual(code, 0)
-
-      const failed = linesOf(stderr).filter(({ level }) => level === "WARN")
-      assert.deepStrictEqual(failed.map(({ annotations }) => String(annotations["turn"])).toSorted(), ids.toSorted())
-      for (const { annotations, message } of failed) {
-        assert.strictEqual(message, "Turn failed: Incorrect API key provided: [redacted].")
-        assert.deepInclude(annotations, { target: "scripted/m", reason: "auth", attempts: 1 })
-        assert.match(String(annotations["conversation"]), /^\S+$/)
-      }
-      assert.deepStrictEqual(messagesOf(stderr, "ERROR"), [])
-
-      const info = linesOf(stderr).filter(({ level }) => level === "INFO")
-      assert.match(
-        info.map(({ message }) => message).join("\n"),
-        /^Holdfast has started\.\nStopping after SIGTERM.*\nHoldfast has stopped\.$/
-      )
-      const { configuration, database, model, version } = info[0]?.annotations ?? {}
-      assert.deepStrictEqual(
-        [configuration, database, model],
-        [`${directory}/holdfast.config.json`, ProcessSetup.databaseIn(directory), "scripted/m"]
-      )
-      assert.match(String(version), /^\d+\.\d+\.\d+/)
-
-      const [notice, ...others] = bodiesOf(webhook.requests)
-      assert.deepStrictEqual(others, [])
-      assert.deepInclude(notice, { type: "turns-failed", reason: "auth" })
-      assert.notInclude(stderr + JSON.stringify(notice), KEY)
-
-      const increase = (name: string, labels: Readonly<Record<string, string>>) => {
-        const found = before.samples.some(
-          (sample) =>
-            sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value)
-        )
-        assert.isTrue(found, `${name} is not there before the first failure`)
-        return PrometheusText.valueOf(after, name, labels) - PrometheusText.valueOf(before, name, labels)
-      }
-      const at = { provider: "scripted", model: "m" }
-      assert.strictEqual(increase("holdfast_turns_sealed_total", { status: "failed" }), TURNS)
-      assert.strictEqual(increase("holdfast_turns_sealed_total", { status: "completed" }), 0)
-      assert.strictEqual(increase("holdfast_attempts_total", { ...at, status: "auth" }), TURNS)
-      assert.strictEqual(increase("holdfast_refusals_total", { because: "not-retryable" }), TURNS)
-      assert.strictEqual(provider.count(), TURNS)
-    }))
+      assert.isTrue(found, `${name} is not there before the first failure`)
+      return PrometheusText.valueOf(after, name, labels) - PrometheusText.valueOf(before, name, labels)
+    }
+    const at = { provider: "scripted", model: "m" }
+    assert.strictEqual(increase("holdfast_turns_sealed_total", { status: "failed" }), TURNS)
+    assert.strictEqual(increase("holdfast_turns_sealed_total", { status: "completed" }), 0)
+    assert.strictEqual(increase("holdfast_attempts_total", { ...at, status: "auth" }), TURNS)
+    assert.strictEqual(increase("holdfast_refusals_total", { because: "not-retryable" }), TURNS)
+    assert.strictEqual(provider.count(), TURNS)
+  })
 })
 
 describe.concurrent("an outage that outlasts the budget of every turn", () => {
-  test("rule X12: is reported with its begin and as given up, and its last notice promises no answer", () =>
-    Effect.gen(function* () {
-      const { provider, service, webhook } = yield* setup(
-        { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
-        "0 seconds"
-      )
-      provider.fallback({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
-      yield* ProcessSetup.turn(service, yield* service.create(), "one")
-      yield* Receivers.sent(webhook, 2)
-      const [began, gaveUp] = bodiesOf(webhook.requests)
-      assert.deepInclude(began, { type: "incident-began", reason: "overloaded" })
-      assert.deepInclude(gaveUp, { type: "incident-gave-up", reason: "overloaded", failed: 1 })
-      assert.strictEqual(PrometheusText.valueOf(yield* metricsOf(service), "holdfast_incidents_open"), 0)
-      const { stderr } = yield* service.end("SIGTERM")
-      const reported = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
-      assert.strictEqual(reported.length, 2)
-      assert.match(reported[0] ?? "", /will go on when it answers\.( The next attempt is at [\d :-]+ UTC\.)?$/)
-      assert.match(
-        reported[1] ?? "",
-        /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/
-      )
-      assert.strictEqual(messagesOf(stderr, "WARN").length, 1)
-    }))
+  test("rule X12: is reported with its begin and as given up, and its last notice promises no answer", function* () {
+    const { provider, service, webhook } = yield* setup(
+      { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
+      "0 seconds"
+    )
+    provider.fallback({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
+    yield* ProcessSetup.turn(service, yield* service.create(), "one")
+    yield* Receivers.sent(webhook, 2)
+    const [began, gaveUp] = bodiesOf(webhook.requests)
+    assert.deepInclude(began, { type: "incident-began", reason: "overloaded" })
+    assert.deepInclude(gaveUp, { type: "incident-gave-up", reason: "overloaded", failed: 1 })
+    assert.strictEqual(PrometheusText.valueOf(yield* metricsOf(service), "holdfast_incidents_open"), 0)
+    const { stderr } = yield* service.end("SIGTERM")
+    const reported = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
+    assert.strictEqual(reported.length, 2)
+    assert.match(reported[0] ?? "", /will go on when it answers\.( The next attempt is at [\d :-]+ UTC\.)?$/)
+    assert.match(
+      reported[1] ?? "",
+      /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/
+    )
+    assert.strictEqual(messagesOf(stderr, "WARN").length, 1)
+  })
 })
 
 describe.concurrent("the level of the log", () => {
-  test("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", () =>
-    Effect.gen(function* () {
-      const { config, directory, provider } = yield* ProcessSetup.setup()
-      provider.fallback(refused)
-      const levels = Effect.fnUntraced(function* (flags: ReadonlyArray<string>) {
-        const service = yield* Process.start({ directory, config, env: { HOLDFAST_LOG_LEVEL: "warn" }, flags })
-        const id = yield* service.create()
-        yield* ProcessSetup.turn(service, id, id)
-        const { stderr } = yield* service.end("SIGTERM")
-        return linesOf(stderr).map(({ level }) => level)
-      })
-      assert.deepStrictEqual(yield* levels([]), ["WARN"])
-      assert.deepStrictEqual(yield* levels(["--log-level", "error"]), [])
-      assert.includeMembers([...(yield* levels(["--log-level", "info"]))], ["INFO", "WARN"])
-    }))
+  test("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", function* () {
+    const { config, directory, provider } = yield* ProcessSetup.setup()
+    provider.fallback(refused)
+    const levels = Effect.fnUntraced(function* (flags: ReadonlyArray<string>) {
+      const service = yield* Process.start({ directory, config, env: { HOLDFAST_LOG_LEVEL: "warn" }, flags })
+      const id = yield* service.create()
+      yield* ProcessSetup.turn(service, id, id)
+      const { stderr } = yield* service.end("SIGTERM")
+      return linesOf(stderr).map(({ level }) => level)
+    })
+    assert.deepStrictEqual(yield* levels([]), ["WARN"])
+    assert.deepStrictEqual(yield* levels(["--log-level", "error"]), [])
+    assert.includeMembers([...(yield* levels(["--log-level", "info"]))], ["INFO", "WARN"])
+  })
 })

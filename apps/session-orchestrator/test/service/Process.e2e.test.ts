@@ -11,8 +11,8 @@ import * as SideBySide from "./SideBySide.ts"
 const test = SideBySide.atOnce(2)
 
 describe.concurrent("a process that is killed", () => {
-  test("rule X1, X15: a turn asleep keeps its attempts, wakes at its time, and those behind it follow in order, watched or left", () =>
-    withWait(
+  test("rule X1, X15: a turn asleep keeps its attempts, wakes at its time, and those behind it follow in order, watched or left", function* () {
+    yield* withWait(
       4.5,
       Effect.fnUntraced(function* (seconds) {
         const { provider, start } = yield* ProcessSetup.setup({
@@ -66,65 +66,63 @@ describe.concurrent("a process that is killed", () => {
         yield* control.until("turn-end")
         assert.strictEqual(provider.count(), 7)
       })
-    ))
+    )
+  })
 })
 
 describe.concurrent("a process that is stopped", () => {
-  test("ends at once and with 0 while a turn sleeps; the turn continues after the start", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
-      provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("At last"))
-      const first = yield* start
-      const id = yield* first.create()
-      const live = yield* first.open(ProcessSetup.request(id, "one"))
-      yield* live.until("provider-retry")
-      const before = yield* first.state(id)
-      const [took, { code, stderr }] = yield* Effect.timed(first.end("SIGTERM"))
-      assert.strictEqual(code, 0)
-      assertNotAwaited(took)
-      assert.match(stderr, /^[^\n]+has started[^\n]+\n[^\n]+Stopping after SIGTERM[^\n]+\n[^\n]+has stopped[^\n]+\n$/)
-      // Its stream broke off, and does not look complete.
-      yield* Effect.flip(live.rest)
+  test("ends at once and with 0 while a turn sleeps; the turn continues after the start", function* () {
+    const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
+    provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("At last"))
+    const first = yield* start
+    const id = yield* first.create()
+    const live = yield* first.open(ProcessSetup.request(id, "one"))
+    yield* live.until("provider-retry")
+    const before = yield* first.state(id)
+    const [took, { code, stderr }] = yield* Effect.timed(first.end("SIGTERM"))
+    assert.strictEqual(code, 0)
+    assertNotAwaited(took)
+    assert.match(stderr, /^[^\n]+has started[^\n]+\n[^\n]+Stopping after SIGTERM[^\n]+\n[^\n]+has stopped[^\n]+\n$/)
+    // Its stream broke off, and does not look complete.
+    yield* Effect.flip(live.rest)
 
-      const second = yield* start
-      assert.deepStrictEqual(yield* second.state(id), before)
-      yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-      yield* provider.received(2)
-      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, "one")).attempts, 2)
-      assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: At last"])
-    }))
+    const second = yield* start
+    assert.deepStrictEqual(yield* second.state(id), before)
+    yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
+    yield* provider.received(2)
+    assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, "one")).attempts, 2)
+    assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: At last"])
+  })
 
-  test("ends at once while a response is awaited; the attempt is made again after the start", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.setup()
-      const { gate, response } = ProcessSetup.gated("Once", 1)
-      provider.respond(response, ProcessSetup.answer("Once"))
-      const first = yield* start
-      const id = yield* first.create()
-      yield* first.open(ProcessSetup.request(id, "one"))
-      yield* gate.reached
-      const [took, { code }] = yield* Effect.timed(first.end("SIGTERM"))
-      assert.strictEqual(code, 0)
-      assertNotAwaited(took)
+  test("ends at once while a response is awaited; the attempt is made again after the start", function* () {
+    const { provider, start } = yield* ProcessSetup.setup()
+    const { gate, response } = ProcessSetup.gated("Once", 1)
+    provider.respond(response, ProcessSetup.answer("Once"))
+    const first = yield* start
+    const id = yield* first.create()
+    yield* first.open(ProcessSetup.request(id, "one"))
+    yield* gate.reached
+    const [took, { code }] = yield* Effect.timed(first.end("SIGTERM"))
+    assert.strictEqual(code, 0)
+    assertNotAwaited(took)
 
-      const second = yield* start
-      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, "one")).status, "completed")
-      assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: Once"])
-      assert.strictEqual(provider.count(), 2)
-    }))
+    const second = yield* start
+    assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, "one")).status, "completed")
+    assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: Once"])
+    assert.strictEqual(provider.count(), 2)
+  })
 
-  test("ends at once, with 130, at the second signal", () =>
-    Effect.gen(function* () {
-      const service = yield* Effect.flatMap(ProcessSetup.setup(), ({ start }) => start)
-      // Half a request delays the shutdown for as long as it may.
-      yield* halfRequest(service.port)
-      service.child.kill("SIGTERM")
-      yield* Process.eventually("the first signal to be heard", Effect.sync(service.stderr), (text) =>
-        text.includes("Stopping")
-      )
-      const { code } = yield* service.end("SIGTERM")
-      assert.strictEqual(code, 130)
-    }))
+  test("ends at once, with 130, at the second signal", function* () {
+    const service = yield* Effect.flatMap(ProcessSetup.setup(), ({ start }) => start)
+    // Half a request delays the shutdown for as long as it may.
+    yield* halfRequest(service.port)
+    service.child.kill("SIGTERM")
+    yield* Process.eventually("the first signal to be heard", Effect.sync(service.stderr), (text) =>
+      text.includes("Stopping")
+    )
+    const { code } = yield* service.end("SIGTERM")
+    assert.strictEqual(code, 130)
+  })
 })
 
 // --- internal

@@ -22,6 +22,7 @@ import * as Socket from "../http/Socket.ts"
 import * as TestServer from "../http/TestServer.ts"
 import * as Leaks from "./Leaks.ts"
 import * as Process from "./Process.ts"
+import * as It from "../It.ts"
 
 /** Keys without a known shape, so that each is found because it is known; every encoding changes them. */
 const KEY = "pkey/4f1a9c+Zq0=7b&2e?dX8m5TgW1"
@@ -220,8 +221,9 @@ describe("Leaks", () => {
 })
 
 describe("secrets", () => {
-  it.live("for any quotation of a provider, no key is in an event, a response, the log, or a byte on disk", () =>
-    Effect.gen(function* () {
+  It.live(
+    "for any quotation of a provider, no key is in an event, a response, the log, or a byte on disk",
+    function* () {
       const directory = yield* Process.directory
       const provider = yield* ScriptedServer.start()
       provider.fallback({ frames: [] })
@@ -303,73 +305,67 @@ describe("secrets", () => {
       assert.deepInclude(headers, { authorization: `Bearer ${KEY}`, "x-title": HEADER })
       assert.include(evidence.all, "Incorrect API key provided: [redacted]")
       assert.deepStrictEqual(evidence.leaks, [])
-    })
+    }
   )
 
-  it.live("a bug that handles a key shows a client nothing, and the log nothing of the key", () =>
-    Effect.gen(function* () {
-      const directory = yield* Process.directory
-      const conversations = FakeConversations.make()
-      conversations.broken.defect = new Error(`boom ${quoted}`, {
-        cause: { headers: { authorization: `Bearer ${KEY}` } }
-      })
-      const service = yield* serve(Process.writeConfig(directory, configOf({ url: "http://127.0.0.1:1" })), {
-        service: TestServer.layer({ port: 0, token: Redacted.make(TOKEN) }).pipe(Layer.provide(conversations.layer))
-      })
-      const evidence = new Evidence()
-      const answer = yield* service.call({ path: `/v1/conversations/none?token=${TOKEN}` })
-      assert.strictEqual(answer.status, 500)
-      const { incident } = JSON.parse(answer.text)
-      const log = yield* Process.eventually("the log", Effect.sync(service.recorder.stderr), (text) =>
-        text.includes(incident)
-      )
-      assert.include(log, "boom [redacted]")
-      evidence.answer("the problem", answer)
-      evidence.add("the log", service.recorder.all())
-      assert.deepStrictEqual(evidence.leaks, [])
-      assert.notInclude(answer.text, "boom")
+  It.live("a bug that handles a key shows a client nothing, and the log nothing of the key", function* () {
+    const directory = yield* Process.directory
+    const conversations = FakeConversations.make()
+    conversations.broken.defect = new Error(`boom ${quoted}`, {
+      cause: { headers: { authorization: `Bearer ${KEY}` } }
     })
-  )
+    const service = yield* serve(Process.writeConfig(directory, configOf({ url: "http://127.0.0.1:1" })), {
+      service: TestServer.layer({ port: 0, token: Redacted.make(TOKEN) }).pipe(Layer.provide(conversations.layer))
+    })
+    const evidence = new Evidence()
+    const answer = yield* service.call({ path: `/v1/conversations/none?token=${TOKEN}` })
+    assert.strictEqual(answer.status, 500)
+    const { incident } = JSON.parse(answer.text)
+    const log = yield* Process.eventually("the log", Effect.sync(service.recorder.stderr), (text) =>
+      text.includes(incident)
+    )
+    assert.include(log, "boom [redacted]")
+    evidence.answer("the problem", answer)
+    evidence.add("the log", service.recorder.all())
+    assert.deepStrictEqual(evidence.leaks, [])
+    assert.notInclude(answer.text, "boom")
+  })
 
-  it.live("a bug that ends the program shows nothing of a key", () =>
-    Effect.gen(function* () {
-      const directory = yield* Process.directory
-      const file = Process.writeConfig(directory, configOf({ url: "http://127.0.0.1:1" }))
-      const { recorder, fiber } = yield* run(["serve", "--config", file], environment, {
-        service: Layer.effectContext(Effect.die(new Error(`boom ${quoted}`)))
-      })
-      assert.strictEqual(yield* Fiber.join(fiber), 1)
-      assert.match(
-        recorder.stderr(),
-        /^holdfast: this is a bug in Holdfast, not in what you did: Error: boom \[redacted\]/
-      )
-      assert.deepStrictEqual(Leaks.find(recorder.all(), SECRETS), [])
+  It.live("a bug that ends the program shows nothing of a key", function* () {
+    const directory = yield* Process.directory
+    const file = Process.writeConfig(directory, configOf({ url: "http://127.0.0.1:1" }))
+    const { recorder, fiber } = yield* run(["serve", "--config", file], environment, {
+      service: Layer.effectContext(Effect.die(new Error(`boom ${quoted}`)))
     })
-  )
+    assert.strictEqual(yield* Fiber.join(fiber), 1)
+    assert.match(
+      recorder.stderr(),
+      /^holdfast: this is a bug in Holdfast, not in what you did: Error: boom \[redacted\]/
+    )
+    assert.deepStrictEqual(Leaks.find(recorder.all(), SECRETS), [])
+  })
 
-  it.live("`run` and `config check` print none", () =>
-    Effect.gen(function* () {
-      const directory = yield* Process.directory
-      const provider = yield* ScriptedServer.start()
-      const file = Process.writeConfig(directory, configOf(provider))
-      const evidence = new Evidence()
-      const unauthorized = { status: 401, body: { error: { message: `Incorrect API key provided: ${quoted}` } } }
-      const limited = { status: 429, body: { error: { message: quoted } } }
-      provider.respond(unauthorized, limited, unauthorized)
-      for (const args of [
-        ["run", "Hello"],
-        ["run", "--json", "Hello"],
-        ["config", "check"]
-      ]) {
-        const { recorder, fiber } = yield* run([...args, "--config", file])
-        yield* Fiber.join(fiber)
-        evidence.add(args.join(" "), recorder.all())
-      }
-      assert.strictEqual(provider.count(), 3)
-      assert.include(evidence.all, "X-Title: [redacted]")
-      assert.deepStrictEqual(evidence.leaks, [])
-    })
-  )
+  It.live("`run` and `config check` print none", function* () {
+    const directory = yield* Process.directory
+    const provider = yield* ScriptedServer.start()
+    const file = Process.writeConfig(directory, configOf(provider))
+    const evidence = new Evidence()
+    const unauthorized = { status: 401, body: { error: { message: `Incorrect API key provided: ${quoted}` } } }
+    const limited = { status: 429, body: { error: { message: quoted } } }
+    provider.respond(unauthorized, limited, unauthorized)
+    for (const args of [
+      ["run", "Hello"],
+      ["run", "--json", "Hello"],
+      ["config", "check"]
+    ]) {
+      const { recorder, fiber } = yield* run([...args, "--config", file])
+      yield* Fiber.join(fiber)
+      evidence.add(args.join(" "), recorder.all())
+    }
+    assert.strictEqual(provider.count(), 3)
+    assert.include(evidence.all, "X-Title: [redacted]")
+    assert.deepStrictEqual(evidence.leaks, [])
+  })
 
   const pasted: ReadonlyArray<
     readonly [where: string, config: object | string, variables?: Readonly<Record<string, string>>]

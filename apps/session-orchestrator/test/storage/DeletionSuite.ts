@@ -9,6 +9,7 @@ import { Lists } from "../../src/storage/Lists.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
+import * as It from "../It.ts"
 
 type Storage = Store | TurnLog | Lists | Deletions | SqlClient.SqlClient
 
@@ -29,6 +30,7 @@ const TABLES = [
 
 /** Runs the suite; each test builds the layer anew, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | SqlError.SqlError>) => {
+  const test = It.suite(name, layer, it.live)
   const rows = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const counts: Array<unknown> = []
@@ -47,83 +49,75 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     if (isSealed) yield* Logged.events(NumberedData.turnId(of), [NumberedData.end(of, of)], 1)
   })
 
-  it.live(`${name}: X15: a conversation is deleted with everything in it, and nothing else is`, () =>
-    Effect.gen(function* () {
-      const deletions = yield* Deletions
-      const store = yield* Store
-      yield* write(1, true)
-      const before = yield* rows
-      yield* write(2, true)
-      expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("deleted")
-      yield* deletions.scrub
-      expect(yield* rows).toEqual(before)
-      expect(yield* store.conversation(NumberedData.conversationId(2))).toEqual(Option.none())
-      expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("missing")
-      // The same ids again are new.
-      yield* write(2, true)
-      expect(yield* Logged.history(NumberedData.conversationId(2))).toHaveLength(1)
-      const { rows: listed } = yield* (yield* Lists).turns({ tag: "nightly" }, undefined, 10)
-      expect(listed.map(({ turn }) => turn.turnId)).toEqual([2, 1].map(NumberedData.turnId))
-    }).pipe(Effect.provide(layer), Effect.orDie)
-  )
+  test("X15: a conversation is deleted with everything in it, and nothing else is", function* () {
+    const deletions = yield* Deletions
+    const store = yield* Store
+    yield* write(1, true)
+    const before = yield* rows
+    yield* write(2, true)
+    expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("deleted")
+    yield* deletions.scrub
+    expect(yield* rows).toEqual(before)
+    expect(yield* store.conversation(NumberedData.conversationId(2))).toEqual(Option.none())
+    expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("missing")
+    // The same ids again are new.
+    yield* write(2, true)
+    expect(yield* Logged.history(NumberedData.conversationId(2))).toHaveLength(1)
+    const { rows: listed } = yield* (yield* Lists).turns({ tag: "nightly" }, undefined, 10)
+    expect(listed.map(({ turn }) => turn.turnId)).toEqual([2, 1].map(NumberedData.turnId))
+  })
 
-  it.live(`${name}: X15: a conversation whose turn has not ended stays`, () =>
-    Effect.gen(function* () {
-      const deletions = yield* Deletions
-      yield* write(1, false)
-      const before = yield* rows
-      expect(yield* deletions.conversation(NumberedData.conversationId(1))).toBe("busy")
-      expect(yield* rows).toEqual(before)
-    }).pipe(Effect.provide(layer), Effect.orDie)
-  )
+  test("X15: a conversation whose turn has not ended stays", function* () {
+    const deletions = yield* Deletions
+    yield* write(1, false)
+    const before = yield* rows
+    expect(yield* deletions.conversation(NumberedData.conversationId(1))).toBe("busy")
+    expect(yield* rows).toEqual(before)
+  })
 
-  it.live(`${name}: X15: a conversation of thousands of events is deleted in parts, all in one transaction`, () =>
-    Effect.gen(function* () {
-      const deletions = yield* Deletions
-      const sql = yield* SqlClient.SqlClient
-      yield* write(1, true)
-      const before = yield* rows
-      yield* write(2, true)
-      const [row] = yield* sql<{ readonly number: number }>`SELECT CAST(number AS INTEGER) AS number FROM conversations
+  test("X15: a conversation of thousands of events is deleted in parts, all in one transaction", function* () {
+    const deletions = yield* Deletions
+    const sql = yield* SqlClient.SqlClient
+    yield* write(1, true)
+    const before = yield* rows
+    yield* write(2, true)
+    const [row] = yield* sql<{ readonly number: number }>`SELECT CAST(number AS INTEGER) AS number FROM conversations
         WHERE conversation_id = ${NumberedData.conversationId(2)}`
-      const of = row?.number ?? 0
-      const many = sql`(WITH RECURSIVE r(n) AS (SELECT 1001 UNION ALL SELECT n + 1 FROM r WHERE n < 2100) SELECT n FROM r) AS s`
-      yield* sql`INSERT INTO turns (number, turn_id, conversation, prompt, accepted_at, after_event_id, end_event_id, status, ended_at)
+    const of = row?.number ?? 0
+    const many = sql`(WITH RECURSIVE r(n) AS (SELECT 1001 UNION ALL SELECT n + 1 FROM r WHERE n < 2100) SELECT n FROM r) AS s`
+    yield* sql`INSERT INTO turns (number, turn_id, conversation, prompt, accepted_at, after_event_id, end_event_id, status, ended_at)
         SELECT n, 'turn-' || n, ${of}, 'go', n, 2 * n, 2 * n + 2, 'completed', n FROM ${many}`
-      for (const position of [1, 2])
-        yield* sql`INSERT INTO events (conversation, event_id, turn, position, type, payload)
+    for (const position of [1, 2])
+      yield* sql`INSERT INTO events (conversation, event_id, turn, position, type, payload)
           SELECT ${of}, 2 * n + ${position}, n, ${position}, 'message', '' FROM ${many}`
-      yield* sql`INSERT INTO turn_tags (tag, turn) SELECT 'nightly', n FROM ${many}`
-      expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("deleted")
-      expect(yield* rows).toEqual(before)
-    }).pipe(Effect.provide(layer), Effect.orDie)
-  )
+    yield* sql`INSERT INTO turn_tags (tag, turn) SELECT 'nightly', n FROM ${many}`
+    expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("deleted")
+    expect(yield* rows).toEqual(before)
+  })
 
-  it.live(`${name}: X15: rows that refer to a deleted row are found by an index`, () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const references = yield* sql<{ readonly name: string; readonly columns: string }>`${sql.onDialectOrElse({
-        pg: () => sql`SELECT conrelid::regclass::text AS name, (SELECT string_agg(a.attname, ',' ORDER BY a.attname)
+  test("X15: rows that refer to a deleted row are found by an index", function* () {
+    const sql = yield* SqlClient.SqlClient
+    const references = yield* sql<{ readonly name: string; readonly columns: string }>`${sql.onDialectOrElse({
+      pg: () => sql`SELECT conrelid::regclass::text AS name, (SELECT string_agg(a.attname, ',' ORDER BY a.attname)
             FROM pg_attribute a WHERE a.attrelid = conrelid AND a.attnum = ANY (conkey)) AS columns
           FROM pg_constraint WHERE contype = 'f'`,
-        orElse:
-          () => sql`SELECT t.name, (SELECT group_concat(f."from", ',') FROM pragma_foreign_key_list(t.name) f) AS columns
+      orElse:
+        () => sql`SELECT t.name, (SELECT group_concat(f."from", ',') FROM pragma_foreign_key_list(t.name) f) AS columns
           FROM sqlite_schema t WHERE t.type = 'table' AND columns IS NOT NULL`
-      })}`
-      const indexes = yield* sql<{ readonly name: string; readonly first: string }>`${sql.onDialectOrElse({
-        pg: () => sql`SELECT i.indrelid::regclass::text AS name, a.attname AS first
+    })}`
+    const indexes = yield* sql<{ readonly name: string; readonly first: string }>`${sql.onDialectOrElse({
+      pg: () => sql`SELECT i.indrelid::regclass::text AS name, a.attname AS first
           FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
           WHERE i.indpred IS NULL OR pg_get_indexdef(i.indexrelid) LIKE '%IS NOT NULL)'`,
-        orElse: () => sql`SELECT t.name, c.name AS first FROM sqlite_schema t JOIN pragma_index_list(t.name) i
+      orElse: () => sql`SELECT t.name, c.name AS first FROM sqlite_schema t JOIN pragma_index_list(t.name) i
             JOIN pragma_index_info(i.name) c ON c.seqno = 0
           WHERE t.type = 'table' AND (i.partial = 0 OR EXISTS (
             SELECT 1 FROM sqlite_schema s WHERE s.name = i.name AND s.sql LIKE '%IS NOT NULL'))
           UNION ALL SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c ON c.pk = 1 WHERE t.type = 'table'`
-      })}`
-      const isFound = (table: string, columns: string) =>
-        indexes.some(({ first, name }) => name === table && columns.split(",").includes(first))
-      expect(references.length).toBeGreaterThan(8)
-      expect(references.filter(({ columns, name }) => !isFound(name, columns))).toEqual([])
-    }).pipe(Effect.provide(layer), Effect.orDie)
-  )
+    })}`
+    const isFound = (table: string, columns: string) =>
+      indexes.some(({ first, name }) => name === table && columns.split(",").includes(first))
+    expect(references.length).toBeGreaterThan(8)
+    expect(references.filter(({ columns, name }) => !isFound(name, columns))).toEqual([])
+  })
 }

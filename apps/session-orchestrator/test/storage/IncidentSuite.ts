@@ -1,5 +1,5 @@
 /** Tests the laws of every `IncidentStates`, over any database. */
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import type { Failure, Ids } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
@@ -10,6 +10,7 @@ import { Outbox } from "../../src/storage/Outbox.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
+import * as It from "../It.ts"
 
 const message = (id: string) => ({ id, lane: "notices/webhook", receiver: "webhook", payload: "{}", dueAt: 0 })
 const NOTHING = { rows: [], removed: [], messages: [] }
@@ -19,71 +20,67 @@ export const suite = (
   name: string,
   layer: Layer.Layer<IncidentStates | Lists | TurnLog | Outbox | Store, StorageError>
 ) => {
-  it.effect(`${name}: IncidentStates.S1: concurrent changes follow one another, each with its messages`, () =>
-    Effect.gen(function* () {
-      const { change, load } = yield* IncidentStates
-      const outbox = yield* Outbox
-      const count = change((rows) => {
-        const before = Number(rows.find(({ endpoint }) => endpoint === "a")?.state ?? 0)
-        return { ...NOTHING, rows: [{ endpoint: "a", state: String(before + 1) }], messages: [message(`m${before}`)] }
-      }, [])
-      yield* Effect.all(
-        Array.from({ length: 5 }, () => count),
-        { concurrency: "unbounded" }
-      )
-      yield* change(() => ({ ...NOTHING, rows: [{ endpoint: "b", state: "x" }] }), [])
-      expect(yield* load).toEqual([
-        { endpoint: "a", state: "5" },
-        { endpoint: "b", state: "x" }
-      ])
-      yield* change(() => ({ ...NOTHING, removed: ["a"] }), [])
-      expect((yield* load).map(({ endpoint }) => endpoint)).toEqual(["b"])
-      const [first] = yield* outbox.claim(1, 60, 10)
-      expect(first?.id).toBe("m0")
-    }).pipe(Effect.provide(layer))
-  )
+  const test = It.suite(name, layer)
 
-  it.effect(`${name}: IncidentStates.S2: a failed turn is uncounted until one change counts it`, () =>
-    Effect.gen(function* () {
-      const { change } = yield* IncidentStates
-      const { turns } = yield* Lists
-      const uncounted = (since: number) =>
-        Effect.map(turns({ status: "uncounted", since }, undefined, 10), ({ rows }) => rows)
-      const store = yield* Store
-      yield* store.createConversation(NumberedData.conversation(1))
-      const error: Failure.Failure = { reason: "auth", message: "no", retryable: false }
-      for (const n of [1, 2]) {
-        const turn = NumberedData.turn(n, 1)
-        yield* Logged.accept(turn)
-        const end = { ...NumberedData.end(n, 1), ...(n === 1 ? { status: "failed" as const, error } : undefined) }
-        yield* Logged.events(turn.turnId, [end], 0)
-      }
-      const { endedAt } = NumberedData.end(1, 1)
-      expect(yield* uncounted(endedAt + 1)).toEqual([])
-      const [failed, ...others] = yield* uncounted(endedAt)
-      expect(others).toEqual([])
-      expect(failed).toMatchObject({ model: "simulated/steady", turn: { turnId: "turn-1", end: { error } } })
-      const seen: Array<ReadonlyArray<Ids.TurnId>> = []
-      const count = change(
-        (_rows, counted) => {
-          seen.push([...counted])
-          return NOTHING
-        },
-        [NumberedData.turnId(1), NumberedData.turnId(2)]
-      )
-      yield* count
-      yield* count
-      expect(seen).toEqual([[NumberedData.turnId(1)], []])
-      expect(yield* uncounted(0)).toEqual([])
-    }).pipe(Effect.provide(layer))
-  )
+  test("IncidentStates.S1: concurrent changes follow one another, each with its messages", function* () {
+    const { change, load } = yield* IncidentStates
+    const outbox = yield* Outbox
+    const count = change((rows) => {
+      const before = Number(rows.find(({ endpoint }) => endpoint === "a")?.state ?? 0)
+      return { ...NOTHING, rows: [{ endpoint: "a", state: String(before + 1) }], messages: [message(`m${before}`)] }
+    }, [])
+    yield* Effect.all(
+      Array.from({ length: 5 }, () => count),
+      { concurrency: "unbounded" }
+    )
+    yield* change(() => ({ ...NOTHING, rows: [{ endpoint: "b", state: "x" }] }), [])
+    expect(yield* load).toEqual([
+      { endpoint: "a", state: "5" },
+      { endpoint: "b", state: "x" }
+    ])
+    yield* change(() => ({ ...NOTHING, removed: ["a"] }), [])
+    expect((yield* load).map(({ endpoint }) => endpoint)).toEqual(["b"])
+    const [first] = yield* outbox.claim(1, 60, 10)
+    expect(first?.id).toBe("m0")
+  })
 
-  it.effect(`${name}: the newest hundred notices wait for a receiver that is down`, () =>
-    Effect.gen(function* () {
-      const { change } = yield* IncidentStates
-      const outbox = yield* Outbox
-      yield* change(() => ({ ...NOTHING, messages: Array.from({ length: 150 }, (_, n) => message(`m${n}`)) }), [])
-      expect((yield* outbox.claim(1, 60, 10)).map(({ id }) => id)).toEqual(["m50"])
-    }).pipe(Effect.provide(layer))
-  )
+  test("IncidentStates.S2: a failed turn is uncounted until one change counts it", function* () {
+    const { change } = yield* IncidentStates
+    const { turns } = yield* Lists
+    const uncounted = (since: number) =>
+      Effect.map(turns({ status: "uncounted", since }, undefined, 10), ({ rows }) => rows)
+    const store = yield* Store
+    yield* store.createConversation(NumberedData.conversation(1))
+    const error: Failure.Failure = { reason: "auth", message: "no", retryable: false }
+    for (const n of [1, 2]) {
+      const turn = NumberedData.turn(n, 1)
+      yield* Logged.accept(turn)
+      const end = { ...NumberedData.end(n, 1), ...(n === 1 ? { status: "failed" as const, error } : undefined) }
+      yield* Logged.events(turn.turnId, [end], 0)
+    }
+    const { endedAt } = NumberedData.end(1, 1)
+    expect(yield* uncounted(endedAt + 1)).toEqual([])
+    const [failed, ...others] = yield* uncounted(endedAt)
+    expect(others).toEqual([])
+    expect(failed).toMatchObject({ model: "simulated/steady", turn: { turnId: "turn-1", end: { error } } })
+    const seen: Array<ReadonlyArray<Ids.TurnId>> = []
+    const count = change(
+      (_rows, counted) => {
+        seen.push([...counted])
+        return NOTHING
+      },
+      [NumberedData.turnId(1), NumberedData.turnId(2)]
+    )
+    yield* count
+    yield* count
+    expect(seen).toEqual([[NumberedData.turnId(1)], []])
+    expect(yield* uncounted(0)).toEqual([])
+  })
+
+  test("the newest hundred notices wait for a receiver that is down", function* () {
+    const { change } = yield* IncidentStates
+    const outbox = yield* Outbox
+    yield* change(() => ({ ...NOTHING, messages: Array.from({ length: 150 }, (_, n) => message(`m${n}`)) }), [])
+    expect((yield* outbox.claim(1, 60, 10)).map(({ id }) => id)).toEqual(["m50"])
+  })
 }

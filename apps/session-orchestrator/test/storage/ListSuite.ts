@@ -23,6 +23,7 @@ import * as TurnTable from "../../src/storage/tables/TurnTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
+import * as It from "../It.ts"
 
 type Storage = Store | Lists | TurnLog | AnsweredCalls | SqlClient.SqlClient
 
@@ -117,312 +118,285 @@ const pages = Effect.fnUntraced(function* <Row>(
 
 /** Runs the suite; each test builds the layer anew, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | SqlError.SqlError>, runs = 60) => {
-  const test = (title: string, body: Effect.Effect<void, unknown, Storage>) =>
-    it.live(`${name}: ${title}`, () => Effect.provide(Effect.orDie(body), layer))
+  const test = It.suite(name, layer, it.live)
 
-  test(
-    "rule X15: the pages of a filter have each turn once, in order, while others are accepted",
-    Effect.gen(function* () {
-      const context = yield* Effect.context<Storage>()
-      yield* Effect.promise(() =>
-        fc.assert(
-          fc.asyncProperty(kept, filters, fc.integer({ min: 1, max: 4 }), (given, filter, limit) =>
-            Effect.gen(function* () {
-              const sql = yield* SqlClient.SqlClient
-              const lists = yield* Lists
-              for (const table of ["turn_labels", "turn_tags", "events", "turns", "conversations"])
-                yield* sql`DELETE FROM ${sql(table)}`
-              const turns = given.map((turn, i) => ({ ...turn, n: i + 1 }))
-              yield* write(turns)
-              let added = 100
-              const more = Effect.suspend(() => add({ n: ++added, of: 0, acceptedAt: 1_000 }))
-              const rows = yield* pages((after) => lists.turns(filter, after, limit), more)
-              const ids = meant(turns, filter).map(NumberedData.turnId)
-              expect(rows.map(({ turn }) => turn.turnId)).toEqual(ids)
-              for (const { labels, model, turn } of rows) {
-                const of = turns.find(({ n }) => NumberedData.turnId(n) === turn.turnId)
-                expect(of && modelOf(of)).toBe(model)
-                const { n, tags = [] } = of ?? expect.fail("it was never accepted")
-                expect(labels).toEqual({ metadata: { n }, ...(tags.length === 0 ? {} : { tags }) })
-                expect(turn.end?.status).toBe(of?.end?.status)
-              }
-            }).pipe(Effect.provide(context), Effect.runPromise)
-          ),
-          { numRuns: runs }
-        )
+  test("rule X15: the pages of a filter have each turn once, in order, while others are accepted", function* () {
+    const context = yield* Effect.context<Storage>()
+    yield* Effect.promise(() =>
+      fc.assert(
+        fc.asyncProperty(kept, filters, fc.integer({ min: 1, max: 4 }), (given, filter, limit) =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const lists = yield* Lists
+            for (const table of ["turn_labels", "turn_tags", "events", "turns", "conversations"])
+              yield* sql`DELETE FROM ${sql(table)}`
+            const turns = given.map((turn, i) => ({ ...turn, n: i + 1 }))
+            yield* write(turns)
+            let added = 100
+            const more = Effect.suspend(() => add({ n: ++added, of: 0, acceptedAt: 1_000 }))
+            const rows = yield* pages((after) => lists.turns(filter, after, limit), more)
+            const ids = meant(turns, filter).map(NumberedData.turnId)
+            expect(rows.map(({ turn }) => turn.turnId)).toEqual(ids)
+            for (const { labels, model, turn } of rows) {
+              const of = turns.find(({ n }) => NumberedData.turnId(n) === turn.turnId)
+              expect(of && modelOf(of)).toBe(model)
+              const { n, tags = [] } = of ?? expect.fail("it was never accepted")
+              expect(labels).toEqual({ metadata: { n }, ...(tags.length === 0 ? {} : { tags }) })
+              expect(turn.end?.status).toBe(of?.end?.status)
+            }
+          }).pipe(Effect.provide(context), Effect.runPromise)
+        ),
+        { numRuns: runs }
       )
-    })
-  )
+    )
+  })
 
-  test(
-    "rule X15: conversations are listed by model and time, with their newest turn and whether they are busy",
-    Effect.gen(function* () {
-      const lists = yield* Lists
-      yield* write([
-        { n: 1, of: 0, acceptedAt: 1 },
-        { n: 2, of: 0, acceptedAt: 2 },
-        { n: 3, of: 1, acceptedAt: 3, end: { status: "failed", endedAt: 4 } }
-      ])
-      const listed = (filter: Parameters<Lists["Service"]["conversations"]>[0]) =>
-        Effect.map(
-          pages((after) => lists.conversations(filter, after, 1)),
-          (rows) =>
-            rows.map(({ conversation, isBusy, lastTurnId }) => [conversation.conversationId, lastTurnId, isBusy])
-        )
-      const all = [
-        [NumberedData.conversationId(2), undefined, false],
-        [NumberedData.conversationId(1), NumberedData.turnId(3), false],
-        [NumberedData.conversationId(0), NumberedData.turnId(2), true]
+  test("rule X15: conversations are listed by model and time, with their newest turn and whether they are busy", function* () {
+    const lists = yield* Lists
+    yield* write([
+      { n: 1, of: 0, acceptedAt: 1 },
+      { n: 2, of: 0, acceptedAt: 2 },
+      { n: 3, of: 1, acceptedAt: 3, end: { status: "failed", endedAt: 4 } }
+    ])
+    const listed = (filter: Parameters<Lists["Service"]["conversations"]>[0]) =>
+      Effect.map(
+        pages((after) => lists.conversations(filter, after, 1)),
+        (rows) => rows.map(({ conversation, isBusy, lastTurnId }) => [conversation.conversationId, lastTurnId, isBusy])
+      )
+    const all = [
+      [NumberedData.conversationId(2), undefined, false],
+      [NumberedData.conversationId(1), NumberedData.turnId(3), false],
+      [NumberedData.conversationId(0), NumberedData.turnId(2), true]
+    ]
+    expect(yield* listed({})).toEqual(all)
+    expect(yield* listed({ model: "anthropic" })).toEqual(all.slice(1))
+    expect(yield* listed({ model: "anthropic/claude" })).toEqual(all.slice(2))
+    expect(yield* listed({ since: NumberedData.conversation(1).createdAt })).toEqual(all.slice(0, 2))
+    // Newer turns that were aborted in the queue are passed over: they have no event but their end.
+    const store = yield* Store
+    for (const [of, n] of [
+      [0, 14],
+      [1, 15]
+    ] as const) {
+      yield* Logged.accept(NumberedData.turn(n, of))
+      yield* Logged.events(NumberedData.turnId(n), [{ ...NumberedData.end(n, of), status: "aborted", queued: true }], 0)
+      const last = yield* store.lastTurn(NumberedData.conversationId(of))
+      expect(Option.getOrThrow(last).turnId).toBe(NumberedData.turnId(of === 0 ? 2 : 3))
+    }
+    expect(yield* listed({})).toEqual(all)
+    const ids = [2, 0, 9].map(NumberedData.conversationId)
+    expect(yield* listed({ ids })).toEqual([all[0], all[2]])
+    expect(yield* listed({ ids, since: NumberedData.conversation(1).createdAt })).toEqual(all.slice(0, 1))
+    expect(yield* listed({ isBusy: true })).toEqual(all.slice(2))
+    expect(yield* listed({ isBusy: true, ids: ids.slice(0, 1) })).toEqual([])
+    yield* Logged.accept(NumberedData.turn(4, 2))
+    yield* Logged.accept(NumberedData.turn(5, 0))
+    expect((yield* listed({ isBusy: true })).map(([id]) => id)).toEqual([0, 2].map(NumberedData.conversationId))
+    // A cursor has numbers, whatever the columns are.
+    const { next } = yield* lists.conversations({ isBusy: true }, undefined, 1)
+    expect([typeof next?.at, typeof next?.number]).toEqual(["number", "number"])
+  })
+
+  test("rule X15: turns are found by a text in their prompt or answer, in any case, and by nothing else", function* () {
+    const store = yield* Store
+    const lists = yield* Lists
+    yield* store.createConversation(NumberedData.conversation(1))
+    const said = Effect.fnUntraced(function* (n: number, prompt: string, answer: string | undefined) {
+      yield* Logged.accept(NumberedData.turn(n, 1, { prompt }))
+      const message = NumberedData.message(n, 1, 1)
+      const content = [{ type: "text" as const, text: answer ?? "" }]
+      const events: readonly [TurnEvent.PersistedEvent] = [
+        { ...message, message: { ...message.message, content } as typeof message.message }
       ]
-      expect(yield* listed({})).toEqual(all)
-      expect(yield* listed({ model: "anthropic" })).toEqual(all.slice(1))
-      expect(yield* listed({ model: "anthropic/claude" })).toEqual(all.slice(2))
-      expect(yield* listed({ since: NumberedData.conversation(1).createdAt })).toEqual(all.slice(0, 2))
-      // Newer turns that were aborted in the queue are passed over: they have no event but their end.
-      const store = yield* Store
-      for (const [of, n] of [
-        [0, 14],
-        [1, 15]
-      ] as const) {
-        yield* Logged.accept(NumberedData.turn(n, of))
-        yield* Logged.events(
-          NumberedData.turnId(n),
-          [{ ...NumberedData.end(n, of), status: "aborted", queued: true }],
-          0
-        )
-        const last = yield* store.lastTurn(NumberedData.conversationId(of))
-        expect(Option.getOrThrow(last).turnId).toBe(NumberedData.turnId(of === 0 ? 2 : 3))
-      }
-      expect(yield* listed({})).toEqual(all)
-      const ids = [2, 0, 9].map(NumberedData.conversationId)
-      expect(yield* listed({ ids })).toEqual([all[0], all[2]])
-      expect(yield* listed({ ids, since: NumberedData.conversation(1).createdAt })).toEqual(all.slice(0, 1))
-      expect(yield* listed({ isBusy: true })).toEqual(all.slice(2))
-      expect(yield* listed({ isBusy: true, ids: ids.slice(0, 1) })).toEqual([])
-      yield* Logged.accept(NumberedData.turn(4, 2))
-      yield* Logged.accept(NumberedData.turn(5, 0))
-      expect((yield* listed({ isBusy: true })).map(([id]) => id)).toEqual([0, 2].map(NumberedData.conversationId))
-      // A cursor has numbers, whatever the columns are.
-      const { next } = yield* lists.conversations({ isBusy: true }, undefined, 1)
-      expect([typeof next?.at, typeof next?.number]).toEqual(["number", "number"])
+      if (answer !== undefined) yield* Logged.events(NumberedData.turnId(n), events, 0)
     })
-  )
+    yield* said(1, 'The disk is "full": 100 %', "Delete the logs.")
+    yield* said(2, "Hello", 'I see: "Full" of text\nin the DISK_1.')
+    yield* said(3, "A long wait", undefined)
+    const found = (search: string) =>
+      Effect.map(
+        pages((after) => lists.turns({ search }, after, 1)),
+        (rows) => rows.map(({ turn }) => turn.turnId)
+      )
+    const [one, two, three] = [1, 2, 3].map(NumberedData.turnId)
+    expect(yield* found("disk")).toEqual([two, one])
+    expect(yield* found('"full"')).toEqual([two, one])
+    expect(yield* found("text\nin")).toEqual([two])
+    expect(yield* found("100 %")).toEqual([one])
+    expect(yield* found("disk_1")).toEqual([two])
+    expect(yield* found("LONG")).toEqual([three])
+    // Keys and ids of a message as it is on disk.
+    for (const search of ["content", "assistant", "createdAt", "turn-2", "1%0", "!"])
+      expect(yield* found(search)).toEqual([])
+  })
 
-  test(
-    "rule X15: turns are found by a text in their prompt or answer, in any case, and by nothing else",
-    Effect.gen(function* () {
-      const store = yield* Store
-      const lists = yield* Lists
-      yield* store.createConversation(NumberedData.conversation(1))
-      const said = Effect.fnUntraced(function* (n: number, prompt: string, answer: string | undefined) {
-        yield* Logged.accept(NumberedData.turn(n, 1, { prompt }))
-        const message = NumberedData.message(n, 1, 1)
-        const content = [{ type: "text" as const, text: answer ?? "" }]
-        const events: readonly [TurnEvent.PersistedEvent] = [
-          { ...message, message: { ...message.message, content } as typeof message.message }
-        ]
-        if (answer !== undefined) yield* Logged.events(NumberedData.turnId(n), events, 0)
-      })
-      yield* said(1, 'The disk is "full": 100 %', "Delete the logs.")
-      yield* said(2, "Hello", 'I see: "Full" of text\nin the DISK_1.')
-      yield* said(3, "A long wait", undefined)
-      const found = (search: string) =>
-        Effect.map(
-          pages((after) => lists.turns({ search }, after, 1)),
-          (rows) => rows.map(({ turn }) => turn.turnId)
-        )
-      const [one, two, three] = [1, 2, 3].map(NumberedData.turnId)
-      expect(yield* found("disk")).toEqual([two, one])
-      expect(yield* found('"full"')).toEqual([two, one])
-      expect(yield* found("text\nin")).toEqual([two])
-      expect(yield* found("100 %")).toEqual([one])
-      expect(yield* found("disk_1")).toEqual([two])
-      expect(yield* found("LONG")).toEqual([three])
-      // Keys and ids of a message as it is on disk.
-      for (const search of ["content", "assistant", "createdAt", "turn-2", "1%0", "!"])
-        expect(yield* found(search)).toEqual([])
+  test("rule X15: a conversation has its own title or its first prompt, and is found by both", function* () {
+    const store = yield* Store
+    const lists = yield* Lists
+    yield* store.createConversation(NumberedData.conversation(1))
+    yield* store.createConversation(NumberedData.conversation(2, { title: "Incidents", tools: ["search"] }))
+    yield* store.createConversation(NumberedData.conversation(3))
+    yield* Logged.accept(NumberedData.turn(1, 1, { prompt: "Why is the sky blue?" }))
+    yield* Logged.accept(NumberedData.turn(2, 1, { prompt: "And at night?" }))
+    yield* Logged.accept(NumberedData.turn(3, 2, { prompt: "Summarise the night" }))
+    const titles = (search?: string) =>
+      Effect.map(
+        pages((after) => lists.conversations({ search }, after, 2)),
+        (rows) => rows.map(({ title }) => title)
+      )
+    expect(yield* titles()).toEqual([undefined, "Incidents", "Why is the sky blue?"])
+    expect(yield* titles("NIGHT")).toEqual(["Incidents", "Why is the sky blue?"])
+    expect(yield* titles("incid")).toEqual(["Incidents"])
+    expect(yield* store.change(NumberedData.conversationId(1), { title: "Sky" })).toBe(true)
+    expect(yield* store.change(NumberedData.conversationId(9), { title: "None" })).toBe(false)
+    expect(yield* titles()).toEqual([undefined, "Incidents", "Sky"])
+    const tools = (n: number) =>
+      Effect.map(store.conversation(NumberedData.conversationId(n)), (found) => Option.getOrThrow(found).tools)
+    expect([yield* tools(1), yield* tools(2)]).toEqual([undefined, ["search"]])
+  })
+
+  test("rule X12: reports a period from rows and records, read page by page", function* () {
+    const lists = yield* Lists
+    const failed = { reason: "overloaded", message: "Overloaded", retryable: true } as const
+    const ended = (n: number, of: number, status: TurnEvent.TurnStatus, records: Kept["records"] = []) =>
+      add({ n, of, acceptedAt: n, end: { status, endedAt: 900_000 + n }, records })
+    yield* write([{ n: 500, of: 2, acceptedAt: 500 }])
+    // More than two pages; they waited, so that their records are read.
+    yield* ended(1, 0, "completed", [
+      GivenRecords.failed(0, 100_000),
+      GivenRecords.retry(0, 500_000, 600_000),
+      GivenRecords.wake(0, 0, { type: "elapsed" }),
+      GivenRecords.completed(1, 900_001)
+    ])
+    for (let n = 2; n <= 2 * TurnUse.PAGE + 5; n++) yield* ended(n, 0, "completed")
+    yield* ended(300, 1, "failed", [GivenRecords.failed(0, 700_000, 0, { ...failed, shared: true })])
+    yield* Logged.append(NumberedData.turnId(500), 0, [GivenRecords.failed(0, 950_000)])
+    yield* Logged.append(NumberedData.turnId(500), 1, [GivenRecords.retry(0, 60_000, 1_010_000)])
+    const answeredCalls = yield* AnsweredCalls
+    const hour = {
+      hour: 0,
+      target: MODELS[2],
+      calls: 2,
+      unreported: 0,
+      tokens: { input: 7, output: 3, cachedInput: 1, cacheWrite: 0 }
+    }
+    yield* answeredCalls.add([hour, { ...hour, hour: 2 * HOUR_MS }])
+    yield* answeredCalls.add([{ ...hour, target: MODELS[0], unreported: 1 }, hour])
+    expect(yield* answeredCalls.between(HOUR_MS - 1, HOUR_MS)).toEqual([
+      { ...hour, target: MODELS[0], unreported: 1 },
+      { ...hour, calls: 4, tokens: { input: 14, output: 6, cachedInput: 2, cacheWrite: 0 } }
+    ])
+    expect(yield* answeredCalls.between(HOUR_MS, 2 * HOUR_MS - 1)).toEqual([])
+    const log = yield* TurnLog
+    const ports = { lists, log, answered: answeredCalls }
+    const period = {
+      since: 0,
+      until: 1e6,
+      timeZone: "UTC",
+      prices: {},
+      keyVariables: () => [],
+      redact: (text: string) => text
+    }
+    const report = yield* PeriodReports.read(ports, period)
+    expect(report).toMatchObject({
+      turns: { answered: 205, failed: 1, waiting: 1 },
+      waitedMs: 550_000,
+      waited: 2,
+      savedCalls: 1,
+      forgotten: 204,
+      outages: [
+        { target: MODELS[0], beganAt: 100_000, endedAt: 900_001, failures: 1, reason: "overloaded" },
+        { target: MODELS[2], beganAt: 950_000, failures: 1, reason: "overloaded" }
+      ],
+      answeredCalls: 6,
+      spend: { turns: 212, inputTokens: 2_081, unreported: 206, cost: "unknown" }
     })
-  )
+    // The record that a replay follows has the newest turns, with those that have not ended.
+    const recording = yield* lists.recording(900_205, 9)
+    expect(recording.turns.map(({ records, turnId }) => [turnId, records.length]).toSorted()).toEqual([
+      [NumberedData.turnId(300), 1],
+      [NumberedData.turnId(500), 2]
+    ])
+    expect(recording).toMatchObject({ without: 1, isCut: false })
+    expect((yield* lists.recording(0, 2)).isCut).toBe(true)
+    const conversationId = NumberedData.conversationId(0)
+    expect(report.conversations).toMatchObject([{ name: conversationId, turns: 205 }])
+    const ofOne = yield* PeriodReports.read(ports, { ...period, conversationId })
+    expect(ofOne).toMatchObject({ turns: { answered: 205, failed: 0, waiting: 0 }, spend: { turns: 205 } })
+  })
 
-  test(
-    "rule X15: a conversation has its own title or its first prompt, and is found by both",
-    Effect.gen(function* () {
-      const store = yield* Store
-      const lists = yield* Lists
-      yield* store.createConversation(NumberedData.conversation(1))
-      yield* store.createConversation(NumberedData.conversation(2, { title: "Incidents", tools: ["search"] }))
-      yield* store.createConversation(NumberedData.conversation(3))
-      yield* Logged.accept(NumberedData.turn(1, 1, { prompt: "Why is the sky blue?" }))
-      yield* Logged.accept(NumberedData.turn(2, 1, { prompt: "And at night?" }))
-      yield* Logged.accept(NumberedData.turn(3, 2, { prompt: "Summarise the night" }))
-      const titles = (search?: string) =>
-        Effect.map(
-          pages((after) => lists.conversations({ search }, after, 2)),
-          (rows) => rows.map(({ title }) => title)
-        )
-      expect(yield* titles()).toEqual([undefined, "Incidents", "Why is the sky blue?"])
-      expect(yield* titles("NIGHT")).toEqual(["Incidents", "Why is the sky blue?"])
-      expect(yield* titles("incid")).toEqual(["Incidents"])
-      expect(yield* store.change(NumberedData.conversationId(1), { title: "Sky" })).toBe(true)
-      expect(yield* store.change(NumberedData.conversationId(9), { title: "None" })).toBe(false)
-      expect(yield* titles()).toEqual([undefined, "Incidents", "Sky"])
-      const tools = (n: number) =>
-        Effect.map(store.conversation(NumberedData.conversationId(n)), (found) => Option.getOrThrow(found).tools)
-      expect([yield* tools(1), yield* tools(2)]).toEqual([undefined, ["search"]])
-    })
-  )
+  test("rule X15: each page of 100,000 turns is read by an index, without a sort", function* () {
+    const sql = yield* SqlClient.SqlClient
+    const lists = yield* Lists
+    yield* seed(sql, 100_000)
+    const after = { at: 50_000, number: 50_000 }
+    const plans: ReadonlyArray<readonly [index: string | RegExp, statement: Statement.Fragment]> = [
+      ["turns_by_acceptance", TurnListTable.keysOf(sql, {}, after)],
+      ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
+      ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed" }, after)],
+      ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed", since: 10, model: "openai" }, undefined)],
+      [TAGS, TurnListTable.keysOf(sql, { tag: "rare", status: "failed", since: 10 }, after)],
+      ["turns_unsealed", TurnListTable.keysOf(sql, { status: "open", since: 10 }, after)],
+      ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, search: "disk" }, after)],
+      ["conversations_by_creation", ConversationListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
+      ["conversations_by_creation", ConversationListTable.keysOf(sql, { search: "disk" }, after)],
+      ["turns_unsealed", ConversationListTable.keysOf(sql, { isBusy: true, tag: "rare" }, after)]
+    ]
+    for (const [index, statement] of plans) {
+      const plan = yield* planOf(sql, statement)
+      expect(plan).toMatch(index)
+      expect(plan).not.toMatch(WHOLE)
+    }
+    const uncounted = yield* planOf(sql, TurnListTable.keysOf(sql, { status: "uncounted", since: 10 }, undefined))
+    expect(uncounted).toMatch("turns_uncounted")
+    const byModel = yield* planOf(sql, TurnListTable.keysOf(sql, { model: "openai" }, after))
+    expect(byModel).toMatch("events_model_change")
+    const released = yield* planOf(sql, Outbox.ofEnded(sql, 99_990))
+    expect(released).toMatch("turns_by_end")
+    expect(released).not.toMatch("outbox_due")
+    for (const statement of [
+      TurnListTable.candidates(sql, [10, 50_000], "disk"),
+      sql`SELECT c.conversation_id, e.payload ${EventTable.untilEnd(sql, NumberedData.turnId(1))}`
+    ]) {
+      const plan = yield* planOf(sql, statement)
+      expect(plan).toMatch(EVENTS)
+      expect(plan).not.toMatch(/SCAN [tcme]\b|Seq Scan on (turns|conversations|events)/)
+    }
+    // What a bulk command reads of its turns.
+    const ids = [1, 50_000, 99_999]
+    const [turnIds, conversationIds] = [ids.map(NumberedData.turnId), ids.map(NumberedData.conversationId)]
+    for (const [index, statement] of [
+      [/turn_id=\?|turns_turn_id_key/, TurnTable.statement(sql, TurnTable.hasId(sql, turnIds))],
+      [/\(conversation=\?\)|turns_by_conversation/, TurnTable.statement(sql, TurnTable.isLastOf(sql, conversationIds))],
+      [/\(conversation_id=\?\)|conversations_conversation_id_key/, SealTable.unsealedStatement(sql, conversationIds)]
+    ] as const) {
+      const plan = yield* planOf(sql, statement)
+      expect(plan).toMatch(index)
+      expect(plan).not.toMatch(/SCAN [tceok]\b|Seq Scan on (turns|conversations|events)/)
+    }
+    const failed = yield* lists.turns({ status: "failed", model: "nowhere" }, undefined, 50)
+    // Looked for in steps: a page has an end, though there is nothing to be found.
+    expect(failed.rows).toEqual([])
+    expect(failed.next).toBeDefined()
+    const page = yield* lists.turns({ status: "failed" }, { at: 90_000, number: 90_000 }, 50)
+    expect(page.rows).toHaveLength(50)
+    expect(page.rows[0]?.position).toEqual({ at: 89_999, number: 89_999 })
 
-  test(
-    "rule X12: reports a period from rows and records, read page by page",
-    Effect.gen(function* () {
-      const lists = yield* Lists
-      const failed = { reason: "overloaded", message: "Overloaded", retryable: true } as const
-      const ended = (n: number, of: number, status: TurnEvent.TurnStatus, records: Kept["records"] = []) =>
-        add({ n, of, acceptedAt: n, end: { status, endedAt: 900_000 + n }, records })
-      yield* write([{ n: 500, of: 2, acceptedAt: 500 }])
-      // More than two pages; they waited, so that their records are read.
-      yield* ended(1, 0, "completed", [
-        GivenRecords.failed(0, 100_000),
-        GivenRecords.retry(0, 500_000, 600_000),
-        GivenRecords.wake(0, 0, { type: "elapsed" }),
-        GivenRecords.completed(1, 900_001)
-      ])
-      for (let n = 2; n <= 2 * TurnUse.PAGE + 5; n++) yield* ended(n, 0, "completed")
-      yield* ended(300, 1, "failed", [GivenRecords.failed(0, 700_000, 0, { ...failed, shared: true })])
-      yield* Logged.append(NumberedData.turnId(500), 0, [GivenRecords.failed(0, 950_000)])
-      yield* Logged.append(NumberedData.turnId(500), 1, [GivenRecords.retry(0, 60_000, 1_010_000)])
-      const answeredCalls = yield* AnsweredCalls
-      const hour = {
-        hour: 0,
-        target: MODELS[2],
-        calls: 2,
-        unreported: 0,
-        tokens: { input: 7, output: 3, cachedInput: 1, cacheWrite: 0 }
-      }
-      yield* answeredCalls.add([hour, { ...hour, hour: 2 * HOUR_MS }])
-      yield* answeredCalls.add([{ ...hour, target: MODELS[0], unreported: 1 }, hour])
-      expect(yield* answeredCalls.between(HOUR_MS - 1, HOUR_MS)).toEqual([
-        { ...hour, target: MODELS[0], unreported: 1 },
-        { ...hour, calls: 4, tokens: { input: 14, output: 6, cachedInput: 2, cacheWrite: 0 } }
-      ])
-      expect(yield* answeredCalls.between(HOUR_MS, 2 * HOUR_MS - 1)).toEqual([])
-      const log = yield* TurnLog
-      const ports = { lists, log, answered: answeredCalls }
-      const period = {
-        since: 0,
-        until: 1e6,
-        timeZone: "UTC",
-        prices: {},
-        keyVariables: () => [],
-        redact: (text: string) => text
-      }
-      const report = yield* PeriodReports.read(ports, period)
-      expect(report).toMatchObject({
-        turns: { answered: 205, failed: 1, waiting: 1 },
-        waitedMs: 550_000,
-        waited: 2,
-        savedCalls: 1,
-        forgotten: 204,
-        outages: [
-          { target: MODELS[0], beganAt: 100_000, endedAt: 900_001, failures: 1, reason: "overloaded" },
-          { target: MODELS[2], beganAt: 950_000, failures: 1, reason: "overloaded" }
-        ],
-        answeredCalls: 6,
-        spend: { turns: 212, inputTokens: 2_081, unreported: 206, cost: "unknown" }
-      })
-      // The record that a replay follows has the newest turns, with those that have not ended.
-      const recording = yield* lists.recording(900_205, 9)
-      expect(recording.turns.map(({ records, turnId }) => [turnId, records.length]).toSorted()).toEqual([
-        [NumberedData.turnId(300), 1],
-        [NumberedData.turnId(500), 2]
-      ])
-      expect(recording).toMatchObject({ without: 1, isCut: false })
-      expect((yield* lists.recording(0, 2)).isCut).toBe(true)
-      const conversationId = NumberedData.conversationId(0)
-      expect(report.conversations).toMatchObject([{ name: conversationId, turns: 205 }])
-      const ofOne = yield* PeriodReports.read(ports, { ...period, conversationId })
-      expect(ofOne).toMatchObject({ turns: { answered: 205, failed: 0, waiting: 0 }, spend: { turns: 205 } })
-    })
-  )
-
-  test(
-    "rule X15: each page of 100,000 turns is read by an index, without a sort",
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const lists = yield* Lists
-      yield* seed(sql, 100_000)
-      const after = { at: 50_000, number: 50_000 }
-      const plans: ReadonlyArray<readonly [index: string | RegExp, statement: Statement.Fragment]> = [
-        ["turns_by_acceptance", TurnListTable.keysOf(sql, {}, after)],
-        ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
-        ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed" }, after)],
-        ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed", since: 10, model: "openai" }, undefined)],
-        [TAGS, TurnListTable.keysOf(sql, { tag: "rare", status: "failed", since: 10 }, after)],
-        ["turns_unsealed", TurnListTable.keysOf(sql, { status: "open", since: 10 }, after)],
-        ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, search: "disk" }, after)],
-        ["conversations_by_creation", ConversationListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
-        ["conversations_by_creation", ConversationListTable.keysOf(sql, { search: "disk" }, after)],
-        ["turns_unsealed", ConversationListTable.keysOf(sql, { isBusy: true, tag: "rare" }, after)]
-      ]
-      for (const [index, statement] of plans) {
-        const plan = yield* planOf(sql, statement)
-        expect(plan).toMatch(index)
-        expect(plan).not.toMatch(WHOLE)
-      }
-      const uncounted = yield* planOf(sql, TurnListTable.keysOf(sql, { status: "uncounted", since: 10 }, undefined))
-      expect(uncounted).toMatch("turns_uncounted")
-      const byModel = yield* planOf(sql, TurnListTable.keysOf(sql, { model: "openai" }, after))
-      expect(byModel).toMatch("events_model_change")
-      const released = yield* planOf(sql, Outbox.ofEnded(sql, 99_990))
-      expect(released).toMatch("turns_by_end")
-      expect(released).not.toMatch("outbox_due")
-      for (const statement of [
-        TurnListTable.candidates(sql, [10, 50_000], "disk"),
-        sql`SELECT c.conversation_id, e.payload ${EventTable.untilEnd(sql, NumberedData.turnId(1))}`
-      ]) {
-        const plan = yield* planOf(sql, statement)
-        expect(plan).toMatch(EVENTS)
-        expect(plan).not.toMatch(/SCAN [tcme]\b|Seq Scan on (turns|conversations|events)/)
-      }
-      // What a bulk command reads of its turns.
-      const ids = [1, 50_000, 99_999]
-      const [turnIds, conversationIds] = [ids.map(NumberedData.turnId), ids.map(NumberedData.conversationId)]
-      for (const [index, statement] of [
-        [/turn_id=\?|turns_turn_id_key/, TurnTable.statement(sql, TurnTable.hasId(sql, turnIds))],
-        [
-          /\(conversation=\?\)|turns_by_conversation/,
-          TurnTable.statement(sql, TurnTable.isLastOf(sql, conversationIds))
-        ],
-        [/\(conversation_id=\?\)|conversations_conversation_id_key/, SealTable.unsealedStatement(sql, conversationIds)]
-      ] as const) {
-        const plan = yield* planOf(sql, statement)
-        expect(plan).toMatch(index)
-        expect(plan).not.toMatch(/SCAN [tceok]\b|Seq Scan on (turns|conversations|events)/)
-      }
-      const failed = yield* lists.turns({ status: "failed", model: "nowhere" }, undefined, 50)
-      // Looked for in steps: a page has an end, though there is nothing to be found.
-      expect(failed.rows).toEqual([])
-      expect(failed.next).toBeDefined()
-      const page = yield* lists.turns({ status: "failed" }, { at: 90_000, number: 90_000 }, 50)
-      expect(page.rows).toHaveLength(50)
-      expect(page.rows[0]?.position).toEqual({ at: 89_999, number: 89_999 })
-
-      yield* sql`UPDATE turns SET prompt = 'a needle' WHERE number IN (99700, 99699, 99001, 98900)`
-      const found = (after: number | undefined, limit: number, stepMs = 0) =>
-        lists.turns({ search: "needle" }, after === undefined ? undefined : { at: after, number: after }, limit).pipe(
-          Effect.provideService(Clock.Clock, clockOf(stepMs)),
-          Effect.map(({ next, rows }) => [rows.map(({ position }) => position.number), next?.number])
-        )
-      // However the steps of a page fall, and wherever it ends.
-      expect(yield* found(undefined, 2)).toEqual([[99_700, 99_699], 99_699])
-      expect(yield* found(99_699, 50)).toEqual([[99_001, 98_900], 98_699])
-      expect(yield* found(undefined, 50)).toEqual([[99_700, 99_699, 99_001], 99_001])
-      expect(yield* found(1_001, 50)).toEqual([[], 1])
-      expect(yield* found(1_000, 50)).toEqual([[], undefined])
-      // Looking for them took too long.
-      expect(yield* found(99_701, 50, Keyset.SCAN_MS)).toEqual([[99_700, 99_699], 99_601])
-    })
-  )
+    yield* sql`UPDATE turns SET prompt = 'a needle' WHERE number IN (99700, 99699, 99001, 98900)`
+    const found = (after: number | undefined, limit: number, stepMs = 0) =>
+      lists.turns({ search: "needle" }, after === undefined ? undefined : { at: after, number: after }, limit).pipe(
+        Effect.provideService(Clock.Clock, clockOf(stepMs)),
+        Effect.map(({ next, rows }) => [rows.map(({ position }) => position.number), next?.number])
+      )
+    // However the steps of a page fall, and wherever it ends.
+    expect(yield* found(undefined, 2)).toEqual([[99_700, 99_699], 99_699])
+    expect(yield* found(99_699, 50)).toEqual([[99_001, 98_900], 98_699])
+    expect(yield* found(undefined, 50)).toEqual([[99_700, 99_699, 99_001], 99_001])
+    expect(yield* found(1_001, 50)).toEqual([[], 1])
+    expect(yield* found(1_000, 50)).toEqual([[], undefined])
+    // Looking for them took too long.
+    expect(yield* found(99_701, 50, Keyset.SCAN_MS)).toEqual([[99_700, 99_699], 99_601])
+  })
 }
 
 // --- internal

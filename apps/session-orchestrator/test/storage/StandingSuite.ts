@@ -1,10 +1,11 @@
 /** Tests the laws of every `Standings`, over any database. */
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, type Layer } from "effect"
 import { NEWS_MS, remembering, Standings } from "../../src/storage/Standings.ts"
+import * as It from "../It.ts"
 
 const pause = (until: number): Standing.Pause => ({ until, reason: "overloaded", retryable: true })
 
@@ -15,142 +16,136 @@ const standIn = { provider: "two", model: "c" }
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>) => {
-  const test = (title: string, body: (standings: Standings["Service"]) => Effect.Effect<void, StorageError>) =>
-    it.effect(`${name}: ${title}`, () => Effect.flatMap(Standings, body).pipe(Effect.provide(layer)))
+  const declare = It.suite(name, layer)
+  const test = (title: string, body: It.Body<[standings: Standings["Service"]]>) =>
+    declare(title, function* () {
+      const standings = yield* Standings
+      yield* Effect.gen(() => body(standings))
+    })
 
-  test("rule P7, P8: every reader gets a noted pause until it ends", (standings) =>
-    Effect.gen(function* () {
-      expect(yield* standings.load(0)).toEqual(Standing.empty)
-      const limit: Standing.Pause = { until: 300, reason: "quota-exhausted", retryable: false, askedUntil: 300 }
-      yield* standings.note(coolDown(main, pause(200)), 100)
-      yield* standings.note(Standing.paused(Standing.credential("one", "KEY"), limit), 100)
-      yield* standings.note(Standing.paused(Standing.account("one", "KEY"), limit), 100)
-      yield* standings.note(Standing.paused(Standing.model(main, "KEY"), limit), 100)
-      const limits = {
-        ...Standing.empty,
-        credentials: { "one/KEY": { pauses: [limit] } },
-        accounts: { "one/KEY": { pauses: [limit] } },
-        models: { "one/KEY/a/b": { pauses: [limit] } }
-      }
-      expect(yield* standings.load(150)).toEqual({ ...limits, targets: { "one/a/b": { pauses: [pause(200)] } } })
-      expect(yield* standings.load(200)).toEqual(limits)
-      expect(yield* standings.load(300)).toEqual(Standing.empty)
-    }))
+  test("rule P7, P8: every reader gets a noted pause until it ends", function* (standings) {
+    expect(yield* standings.load(0)).toEqual(Standing.empty)
+    const limit: Standing.Pause = { until: 300, reason: "quota-exhausted", retryable: false, askedUntil: 300 }
+    yield* standings.note(coolDown(main, pause(200)), 100)
+    yield* standings.note(Standing.paused(Standing.credential("one", "KEY"), limit), 100)
+    yield* standings.note(Standing.paused(Standing.account("one", "KEY"), limit), 100)
+    yield* standings.note(Standing.paused(Standing.model(main, "KEY"), limit), 100)
+    const limits = {
+      ...Standing.empty,
+      credentials: { "one/KEY": { pauses: [limit] } },
+      accounts: { "one/KEY": { pauses: [limit] } },
+      models: { "one/KEY/a/b": { pauses: [limit] } }
+    }
+    expect(yield* standings.load(150)).toEqual({ ...limits, targets: { "one/a/b": { pauses: [pause(200)] } } })
+    expect(yield* standings.load(200)).toEqual(limits)
+    expect(yield* standings.load(300)).toEqual(Standing.empty)
+  })
 
-  test("noting a pause again changes nothing, and of two ends the later one stays", (standings) =>
-    Effect.gen(function* () {
-      for (const until of [200, 500, 300, 500]) yield* standings.note(coolDown(main, pause(until)), 100)
-      expect((yield* standings.load(100)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
-    }))
+  test("noting a pause again changes nothing, and of two ends the later one stays", function* (standings) {
+    for (const until of [200, 500, 300, 500]) yield* standings.note(coolDown(main, pause(until)), 100)
+    expect((yield* standings.load(100)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
+  })
 
-  test("rule C12: a success ends the pauses from before its call, also for runners that note such a pause again", (standings) =>
-    Effect.gen(function* () {
-      const thing = Standing.target(main)
-      const known = Standing.paused(thing, { ...pause(900), since: 100 })
-      yield* standings.note(known, 100)
-      yield* standings.note(Standing.cleared(yield* standings.load(200), [thing], 150), 200)
-      expect(Standing.of(yield* standings.load(300), thing, 300)).toBeUndefined()
-      yield* standings.note(known, 300)
-      expect(Standing.of(yield* standings.load(400), thing, 400)).toBeUndefined()
-      yield* standings.note(Standing.paused(thing, { ...pause(500), since: 151 }), 400)
-      expect(Standing.of(yield* standings.load(400), thing, 400)?.until).toBe(500)
-      expect(yield* standings.load(900)).toEqual(Standing.empty)
-    }))
+  test("rule C12: a success ends the pauses from before its call, also for runners that note such a pause again", function* (standings) {
+    const thing = Standing.target(main)
+    const known = Standing.paused(thing, { ...pause(900), since: 100 })
+    yield* standings.note(known, 100)
+    yield* standings.note(Standing.cleared(yield* standings.load(200), [thing], 150), 200)
+    expect(Standing.of(yield* standings.load(300), thing, 300)).toBeUndefined()
+    yield* standings.note(known, 300)
+    expect(Standing.of(yield* standings.load(400), thing, 400)).toBeUndefined()
+    yield* standings.note(Standing.paused(thing, { ...pause(500), since: 151 }), 400)
+    expect(Standing.of(yield* standings.load(400), thing, 400)?.until).toBe(500)
+    expect(yield* standings.load(900)).toEqual(Standing.empty)
+  })
 
-  test("rule C12: pauses and successes that are noted at once are all kept", (standings) =>
-    Effect.gen(function* () {
-      const names = Array.from({ length: 10 }, (_, n) => Standing.credential("one", `K${n % 5}`))
-      for (const thing of names) yield* standings.note(Standing.paused(thing, { ...pause(900), since: 100 }), 100)
-      const known = yield* standings.load(100)
-      const changes = names.map((thing, n) =>
-        n < 5 ? Standing.cleared(known, [thing], 100) : Standing.paused(thing, { ...pause(700), since: 200 + n })
-      )
-      yield* Effect.forEach(changes, (each) => standings.note(each, 200), { concurrency: "unbounded" })
-      const after = yield* standings.load(300)
-      expect(names.map((thing) => Standing.of(after, thing, 300)?.until)).toEqual(names.map(() => 700))
-    }))
+  test("rule C12: pauses and successes that are noted at once are all kept", function* (standings) {
+    const names = Array.from({ length: 10 }, (_, n) => Standing.credential("one", `K${n % 5}`))
+    for (const thing of names) yield* standings.note(Standing.paused(thing, { ...pause(900), since: 100 }), 100)
+    const known = yield* standings.load(100)
+    const changes = names.map((thing, n) =>
+      n < 5 ? Standing.cleared(known, [thing], 100) : Standing.paused(thing, { ...pause(700), since: 200 + n })
+    )
+    yield* Effect.forEach(changes, (each) => standings.note(each, 200), { concurrency: "unbounded" })
+    const after = yield* standings.load(300)
+    expect(names.map((thing) => Standing.of(after, thing, 300)?.until)).toEqual(names.map(() => 700))
+  })
 
-  test("a pause that is noted while another turn reads is there for the next", (standings) =>
-    Effect.gen(function* () {
-      const hasRead = Deferred.makeUnsafe<void>()
-      const isNoted = Deferred.makeUnsafe<void>()
-      const kept = remembering({
-        ...standings,
-        load: (now) =>
-          Effect.tap(standings.load(now), () =>
-            Effect.andThen(Deferred.succeed(hasRead, undefined), Deferred.await(isNoted))
-          )
-      })
-      const reading = yield* Effect.forkChild(kept.load(100))
-      yield* Deferred.await(hasRead)
-      yield* kept.note(coolDown(main, pause(500)), 100)
-      yield* Deferred.succeed(isNoted, undefined)
-      const targets = { "one/a/b": { pauses: [pause(500)] } }
-      expect((yield* Fiber.join(reading)).targets).toEqual(targets)
-      for (const now of [200, 300]) expect((yield* kept.load(now)).targets).toEqual(targets)
-    }))
+  test("a pause that is noted while another turn reads is there for the next", function* (standings) {
+    const hasRead = Deferred.makeUnsafe<void>()
+    const isNoted = Deferred.makeUnsafe<void>()
+    const kept = remembering({
+      ...standings,
+      load: (now) =>
+        Effect.tap(standings.load(now), () =>
+          Effect.andThen(Deferred.succeed(hasRead, undefined), Deferred.await(isNoted))
+        )
+    })
+    const reading = yield* Effect.forkChild(kept.load(100))
+    yield* Deferred.await(hasRead)
+    yield* kept.note(coolDown(main, pause(500)), 100)
+    yield* Deferred.succeed(isNoted, undefined)
+    const targets = { "one/a/b": { pauses: [pause(500)] } }
+    expect((yield* Fiber.join(reading)).targets).toEqual(targets)
+    for (const now of [200, 300]) expect((yield* kept.load(now)).targets).toEqual(targets)
+  })
 
-  test("rule X6: a pause that another process has noted is known within a second", (standings) =>
-    Effect.gen(function* () {
-      const mine = remembering(standings)
-      expect(yield* mine.load(100)).toEqual(Standing.empty)
-      yield* remembering(standings).note(coolDown(main, pause(5_000)), 100)
-      expect((yield* mine.load(100 + NEWS_MS)).targets).toEqual({ "one/a/b": { pauses: [pause(5_000)] } })
-    }))
+  test("rule X6: a pause that another process has noted is known within a second", function* (standings) {
+    const mine = remembering(standings)
+    expect(yield* mine.load(100)).toEqual(Standing.empty)
+    yield* remembering(standings).note(coolDown(main, pause(5_000)), 100)
+    expect((yield* mine.load(100 + NEWS_MS)).targets).toEqual({ "one/a/b": { pauses: [pause(5_000)] } })
+  })
 
-  test("rule P8: of like pauses one a second is written, and every one is known", (standings) =>
-    Effect.gen(function* () {
-      let writes = 0
-      const kept = remembering({ ...standings, note: (...noted) => (writes++, standings.note(...noted)) })
-      const found = (since: number): Standing.Pause => ({ ...pause(since + 60_000), since })
-      for (let since = 1_000; since < 4_000; since += 10) {
-        yield* kept.note(coolDown(main, found(since)), since)
-        expect((yield* kept.load(since)).targets).toEqual({ "one/a/b": { pauses: [found(since)] } })
-      }
-      expect(writes).toBe(3)
-      // By what another process reads, a pause ends less than a second too early.
-      const until = Standing.of(yield* remembering(standings).load(4_000), Standing.target(main), 4_000)?.until ?? 0
-      expect(until).toBeGreaterThan(63_990 - NEWS_MS)
-    }))
+  test("rule P8: of like pauses one a second is written, and every one is known", function* (standings) {
+    let writes = 0
+    const kept = remembering({ ...standings, note: (...noted) => (writes++, standings.note(...noted)) })
+    const found = (since: number): Standing.Pause => ({ ...pause(since + 60_000), since })
+    for (let since = 1_000; since < 4_000; since += 10) {
+      yield* kept.note(coolDown(main, found(since)), since)
+      expect((yield* kept.load(since)).targets).toEqual({ "one/a/b": { pauses: [found(since)] } })
+    }
+    expect(writes).toBe(3)
+    // By what another process reads, a pause ends less than a second too early.
+    const until = Standing.of(yield* remembering(standings).load(4_000), Standing.target(main), 4_000)?.until ?? 0
+    expect(until).toBeGreaterThan(63_990 - NEWS_MS)
+  })
 
-  test("rule C12: a success leaves a pause that was found after its call began, also one that was not written", (standings) =>
-    Effect.gen(function* () {
-      const kept = remembering(standings)
-      const thing = Standing.target(main)
-      yield* kept.note(coolDown(main, { ...pause(9_000), since: 1_000 }), 1_000)
-      yield* kept.note(coolDown(main, { ...pause(8_500), since: 1_500 }), 1_500)
-      yield* kept.note(Standing.cleared(yield* kept.load(1_600), [thing], 1_200), 1_600)
-      for (const reader of [kept, remembering(standings)])
-        expect(Standing.of(yield* reader.load(1_700), thing, 1_700)?.since).toBe(1_500)
-    }))
+  test("rule C12: a success leaves a pause that was found after its call began, also one that was not written", function* (standings) {
+    const kept = remembering(standings)
+    const thing = Standing.target(main)
+    yield* kept.note(coolDown(main, { ...pause(9_000), since: 1_000 }), 1_000)
+    yield* kept.note(coolDown(main, { ...pause(8_500), since: 1_500 }), 1_500)
+    yield* kept.note(Standing.cleared(yield* kept.load(1_600), [thing], 1_200), 1_600)
+    for (const reader of [kept, remembering(standings)])
+      expect(Standing.of(yield* reader.load(1_700), thing, 1_700)?.since).toBe(1_500)
+  })
 
-  test("a pause whose turn is aborted while it is written is there for the others", (standings) =>
-    Effect.gen(function* () {
-      const isWritten = Deferred.makeUnsafe<void>()
-      const isAnswered = Deferred.makeUnsafe<void>()
-      const kept = remembering({
-        ...standings,
-        note: (...noted) =>
-          Effect.andThen(standings.note(...noted), Deferred.succeed(isWritten, undefined)).pipe(
-            Effect.andThen(Deferred.await(isAnswered))
-          )
-      })
-      expect(yield* kept.load(100)).toEqual(Standing.empty)
-      const noting = yield* Effect.forkChild(kept.note(coolDown(main, pause(500)), 100))
-      yield* Deferred.await(isWritten)
-      noting.interruptUnsafe()
-      yield* Deferred.succeed(isAnswered, undefined)
-      yield* Fiber.await(noting)
-      expect((yield* kept.load(200)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
-    }))
+  test("a pause whose turn is aborted while it is written is there for the others", function* (standings) {
+    const isWritten = Deferred.makeUnsafe<void>()
+    const isAnswered = Deferred.makeUnsafe<void>()
+    const kept = remembering({
+      ...standings,
+      note: (...noted) =>
+        Effect.andThen(standings.note(...noted), Deferred.succeed(isWritten, undefined)).pipe(
+          Effect.andThen(Deferred.await(isAnswered))
+        )
+    })
+    expect(yield* kept.load(100)).toEqual(Standing.empty)
+    const noting = yield* Effect.forkChild(kept.note(coolDown(main, pause(500)), 100))
+    yield* Deferred.await(isWritten)
+    noting.interruptUnsafe()
+    yield* Deferred.succeed(isAnswered, undefined)
+    yield* Fiber.await(noting)
+    expect((yield* kept.load(200)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
+  })
 
-  test("notes by many turns at once are all kept", (standings) =>
-    Effect.gen(function* () {
-      const targets = Array.from({ length: 20 }, (_, n) => ({ ...standIn, model: `m${n % 5}` }))
-      yield* Effect.forEach(targets, (target, n) => standings.note(coolDown(target, pause(200 + n)), 100), {
-        concurrency: "unbounded"
-      })
-      const { targets: known } = yield* standings.load(100)
-      expect(known).toEqual(Object.fromEntries([0, 1, 2, 3, 4].map((n) => [`two/m${n}`, { pauses: [pause(215 + n)] }])))
-    }))
+  test("notes by many turns at once are all kept", function* (standings) {
+    const targets = Array.from({ length: 20 }, (_, n) => ({ ...standIn, model: `m${n % 5}` }))
+    yield* Effect.forEach(targets, (target, n) => standings.note(coolDown(target, pause(200 + n)), 100), {
+      concurrency: "unbounded"
+    })
+    const { targets: known } = yield* standings.load(100)
+    expect(known).toEqual(Object.fromEntries([0, 1, 2, 3, 4].map((n) => [`two/m${n}`, { pauses: [pause(215 + n)] }])))
+  })
 }

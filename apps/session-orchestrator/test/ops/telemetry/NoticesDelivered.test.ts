@@ -27,16 +27,18 @@ const start = (given?: SharedMemory) =>
 const told = (memory: SharedMemory) => memory.notices().map(({ model, type }) => `${String(type)} ${String(model)}`)
 
 /** Runs a test; `said` has the log lines. */
-const logged = <E>(test: (said: ReadonlyArray<string>) => Effect.Effect<void, E, Timer.Timer | Scope.Scope>) => {
+const logging = (test: It.Body<[said: ReadonlyArray<string>], Timer.Timer | Scope.Scope>) => {
   const said: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
-  return Effect.suspend(() => test(said)).pipe(
+  return Effect.gen(() => test(said)).pipe(
     Effect.scoped,
     Effect.provide(Timer.layer),
     Effect.provide(Logger.layer([logger])),
     Effect.provideService(Metric.MetricRegistry, new Map())
   )
 }
+
+const logged = (title: string, test: Parameters<typeof logging>[0]) => it.effect(title, () => logging(test))
 
 const conversation = (n: number) => Ids.ConversationId.make(`c${n}`)
 const at = (model: string) => ({ provider: "openai", model })
@@ -60,93 +62,87 @@ const fails = (listeners: Observer.Listeners, n: number, model: string, over: ob
   })
 
 describe("a notice", () => {
-  it.effect("Notifications.N2: is in the outbox with its transition, once for each receiver, in order for each", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const memory = new SharedMemory()
-        const listeners = yield* start(memory)
-        waits(listeners)
-        yield* TestClock.adjust(6 * MINUTE)
-        assert.strictEqual(memory.rows.size, 1)
-        listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
-        yield* TestClock.adjust(MINUTE)
-        assert.strictEqual(memory.rows.size, 0)
-        assert.deepStrictEqual(
-          memory.messages.map(({ id, lane }) => [lane, id]),
-          ["began", "ended"].flatMap((what) =>
-            ["webhook", "command"].map((to) => [`notices/${to}`, `openai/gpt-5@0/incident-${what}/${to}`])
-          )
+  logged(
+    "Notifications.N2: is in the outbox with its transition, once for each receiver, in order for each",
+    function* () {
+      const memory = new SharedMemory()
+      const listeners = yield* start(memory)
+      waits(listeners)
+      yield* TestClock.adjust(6 * MINUTE)
+      assert.strictEqual(memory.rows.size, 1)
+      listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
+      yield* TestClock.adjust(MINUTE)
+      assert.strictEqual(memory.rows.size, 0)
+      assert.deepStrictEqual(
+        memory.messages.map(({ id, lane }) => [lane, id]),
+        ["began", "ended"].flatMap((what) =>
+          ["webhook", "command"].map((to) => [`notices/${to}`, `openai/gpt-5@0/incident-${what}/${to}`])
         )
-        const { writes } = memory
-        yield* TestClock.adjust(10 * MINUTE)
-        assert.strictEqual(memory.writes, writes)
-      })
-    )
-  )
-
-  it.effect(
-    "Notifications.N3: reaches a receiver whatever the other one does; a refusal is logged without secrets and counted",
-    () =>
-      logged((said) =>
-        Effect.gen(function* () {
-          const outbox = yield* Outbox
-          const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
-          const memory = new SharedMemory()
-          waits(yield* start(memory))
-          yield* TestClock.adjust(6 * MINUTE)
-          yield* outbox.add(memory.messages)
-          const taken: Array<string> = []
-          const sends: Readonly<Record<string, Deliveries.SendMessage>> = {
-            webhook: () => Effect.fail(refusal),
-            command: ({ id }) => Effect.sync(() => void taken.push(id))
-          }
-          const options: Deliveries.Options = {
-            outbox,
-            redact: (text) => text.replaceAll("planted", "[redacted]"),
-            kindOf: ({ receiver }) => {
-              const send = sends[receiver]
-              return send && { patience: Deliveries.OF_NOTICES, send }
-            }
-          }
-          const { idle, look } = yield* Deliveries.make(options)
-          yield* look
-          yield* idle
-          assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
-          assert.deepStrictEqual(
-            said.filter((line) => !line.startsWith("Info")),
-            ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
-          )
-          const count = (receiver: string, outcome: string) =>
-            Effect.map(
-              Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })),
-              ({ count }) => count
-            )
-          assert.deepStrictEqual(
-            [
-              yield* count("webhook", "refused"),
-              yield* count("webhook", "taken"),
-              yield* count("command", "taken"),
-              yield* count("command", "refused")
-            ],
-            [1, 0, 1, 0]
-          )
-        }).pipe(Effect.scoped, Effect.provide(MemoryStore.layer))
       )
+      const { writes } = memory
+      yield* TestClock.adjust(10 * MINUTE)
+      assert.strictEqual(memory.writes, writes)
+    }
   )
 
-  it.effect("of an incident is in the log, with receivers or without; `TurnLog` logs failed turns", () =>
-    logged((said) =>
-      Effect.gen(function* () {
-        const listeners = yield* start()
-        waits(listeners)
-        fails(listeners, 2, "other")
-        yield* TestClock.adjust(0)
-        yield* TestClock.adjust(5 * MINUTE)
-        assert.lengthOf(said, 1)
-        assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5 m /)
-      })
-    )
+  logged(
+    "Notifications.N3: reaches a receiver whatever the other one does; a refusal is logged without secrets and counted",
+    function* (said) {
+      yield* Effect.gen(function* () {
+        const outbox = yield* Outbox
+        const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
+        const memory = new SharedMemory()
+        waits(yield* start(memory))
+        yield* TestClock.adjust(6 * MINUTE)
+        yield* outbox.add(memory.messages)
+        const taken: Array<string> = []
+        const sends: Readonly<Record<string, Deliveries.SendMessage>> = {
+          webhook: () => Effect.fail(refusal),
+          command: ({ id }) => Effect.sync(() => void taken.push(id))
+        }
+        const options: Deliveries.Options = {
+          outbox,
+          redact: (text) => text.replaceAll("planted", "[redacted]"),
+          kindOf: ({ receiver }) => {
+            const send = sends[receiver]
+            return send && { patience: Deliveries.OF_NOTICES, send }
+          }
+        }
+        const { idle, look } = yield* Deliveries.make(options)
+        yield* look
+        yield* idle
+        assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
+        assert.deepStrictEqual(
+          said.filter((line) => !line.startsWith("Info")),
+          ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
+        )
+        const count = (receiver: string, outcome: string) =>
+          Effect.map(
+            Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })),
+            ({ count }) => count
+          )
+        assert.deepStrictEqual(
+          [
+            yield* count("webhook", "refused"),
+            yield* count("webhook", "taken"),
+            yield* count("command", "taken"),
+            yield* count("command", "refused")
+          ],
+          [1, 0, 1, 0]
+        )
+      }).pipe(Effect.provide(MemoryStore.layer))
+    }
   )
+
+  logged("of an incident is in the log, with receivers or without; `TurnLog` logs failed turns", function* (said) {
+    const listeners = yield* start()
+    waits(listeners)
+    fails(listeners, 2, "other")
+    yield* TestClock.adjust(0)
+    yield* TestClock.adjust(5 * MINUTE)
+    assert.lengthOf(said, 1)
+    assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5 m /)
+  })
 })
 
 describe("an observation of a turn", () => {
@@ -154,12 +150,10 @@ describe("an observation of a turn", () => {
   const noticesOf = (test: (listeners: Observer.Listeners) => void) =>
     Effect.gen(function* () {
       const memory = new SharedMemory()
-      yield* logged(() =>
-        Effect.gen(function* () {
-          test(yield* start(memory))
-          yield* TestClock.adjust(6 * MINUTE)
-        })
-      )
+      yield* logging(function* () {
+        test(yield* start(memory))
+        yield* TestClock.adjust(6 * MINUTE)
+      })
       return { told: told(memory), taken: memory.notices() }
     })
 
@@ -194,26 +188,22 @@ describe("an observation of a turn", () => {
     }
   )
 
-  it.effect("rule X12: a turn that switches to another endpoint waits for the first no more", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const listeners = yield* start()
-        const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
-        waits(listeners)
-        waits(listeners, { conversationId: conversation(2) })
-        yield* TestClock.adjust(5 * MINUTE)
-        assert.strictEqual(yield* open, 1)
-        waits(listeners, { at: 5 * MINUTE }, 0)
-        assert.strictEqual(yield* open, 1)
-        listeners.wait?.(Observations.wait({ conversationId: conversation(2), at: 5 * MINUTE }))
-        assert.strictEqual(yield* open, 1)
-        const by = { commandId: Ids.CommandId.make("k"), origin: "a test" }
-        const wake = { type: "switched" as const, target: at("other"), by }
-        listeners.wait?.(Observations.wait({ conversationId: conversation(2), at: 5 * MINUTE, wake }))
-        assert.strictEqual(yield* open, 0)
-      })
-    )
-  )
+  logged("rule X12: a turn that switches to another endpoint waits for the first no more", function* () {
+    const listeners = yield* start()
+    const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
+    waits(listeners)
+    waits(listeners, { conversationId: conversation(2) })
+    yield* TestClock.adjust(5 * MINUTE)
+    assert.strictEqual(yield* open, 1)
+    waits(listeners, { at: 5 * MINUTE }, 0)
+    assert.strictEqual(yield* open, 1)
+    listeners.wait?.(Observations.wait({ conversationId: conversation(2), at: 5 * MINUTE }))
+    assert.strictEqual(yield* open, 1)
+    const by = { commandId: Ids.CommandId.make("k"), origin: "a test" }
+    const wake = { type: "switched" as const, target: at("other"), by }
+    listeners.wait?.(Observations.wait({ conversationId: conversation(2), at: 5 * MINUTE, wake }))
+    assert.strictEqual(yield* open, 0)
+  })
 
   It.effect("rule X12: a turn that asks at a limit of spending waits for no endpoint", function* () {
     const limit = {
@@ -244,37 +234,29 @@ describe("an observation of a turn", () => {
     }
   )
 
-  it.effect("is in the database within five seconds, and when the service shuts down", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const memory = new SharedMemory()
-        const scope = yield* Scope.make()
-        const listeners = yield* Scope.provide(start(memory), scope)
-        waits(listeners)
-        yield* TestClock.adjust("4999 millis")
-        assert.strictEqual(memory.writes, 0)
-        yield* TestClock.adjust("1 milli")
-        assert.deepStrictEqual([memory.writes, memory.rows.size], [1, 1])
-        waits(listeners, { conversationId: conversation(2), target: at("other"), at: 5_000 })
-        yield* Scope.close(scope, Exit.void)
-        assert.deepStrictEqual([memory.writes, memory.rows.size], [2, 2])
-        // The next process reports what had begun before it.
-        yield* start(memory)
-        yield* TestClock.adjust(6 * MINUTE)
-        assert.deepStrictEqual(told(memory).toSorted(), ["incident-began gpt-5", "incident-began other"])
-      })
-    )
-  )
+  logged("is in the database within five seconds, and when the service shuts down", function* () {
+    const memory = new SharedMemory()
+    const scope = yield* Scope.make()
+    const listeners = yield* Scope.provide(start(memory), scope)
+    waits(listeners)
+    yield* TestClock.adjust("4999 millis")
+    assert.strictEqual(memory.writes, 0)
+    yield* TestClock.adjust("1 milli")
+    assert.deepStrictEqual([memory.writes, memory.rows.size], [1, 1])
+    waits(listeners, { conversationId: conversation(2), target: at("other"), at: 5_000 })
+    yield* Scope.close(scope, Exit.void)
+    assert.deepStrictEqual([memory.writes, memory.rows.size], [2, 2])
+    // The next process reports what had begun before it.
+    yield* start(memory)
+    yield* TestClock.adjust(6 * MINUTE)
+    assert.deepStrictEqual(told(memory).toSorted(), ["incident-began gpt-5", "incident-began other"])
+  })
 
-  it.effect("of a failed turn is in the database at once", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const memory = new SharedMemory()
-        const listeners = yield* start(memory)
-        fails(listeners, 1, "gpt-5")
-        yield* TestClock.adjust(0)
-        assert.strictEqual(memory.writes, 1)
-      })
-    )
-  )
+  logged("of a failed turn is in the database at once", function* () {
+    const memory = new SharedMemory()
+    const listeners = yield* start(memory)
+    fails(listeners, 1, "gpt-5")
+    yield* TestClock.adjust(0)
+    assert.strictEqual(memory.writes, 1)
+  })
 })

@@ -45,8 +45,9 @@ describe("a SQLite file", () => {
   It.live("W1: the data is there after closing and opening again", function* () {
     const filename = yield* TemporaryFile.temporaryFile
     const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
-    const written = yield* withStore(filename, (store) =>
-      Effect.gen(function* () {
+    const written = yield* withStore(
+      filename,
+      Effect.fnUntraced(function* (store) {
         yield* store.createConversation(NumberedData.conversation(1))
         yield* Logged.accept(NumberedData.turn(1, 1))
         yield* Logged.accept(NumberedData.turn(2, 1))
@@ -54,8 +55,9 @@ describe("a SQLite file", () => {
       })
     )
     expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
-    yield* withStore(filename, (store) =>
-      Effect.gen(function* () {
+    yield* withStore(
+      filename,
+      Effect.fnUntraced(function* (store) {
         expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
           Option.some(NumberedData.conversation(1))
         )
@@ -70,8 +72,9 @@ describe("a SQLite file", () => {
 
   It.live("W1: writes that were queued before closing are made", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    yield* withStore(filename, (store) =>
-      Effect.gen(function* () {
+    yield* withStore(
+      filename,
+      Effect.fnUntraced(function* (store) {
         yield* store.createConversation(NumberedData.conversation(1))
         yield* Effect.forkDetach(Logged.accept(NumberedData.turn(1, 1)), { startImmediately: true })
       })
@@ -127,8 +130,9 @@ describe("a disk that refuses", () => {
     "that is locked for longer than a check may take fails that check, and succeeds when it is free",
     function* () {
       const filename = yield* TemporaryFile.temporaryFile
-      yield* withStore(filename, (store) =>
-        Effect.gen(function* () {
+      yield* withStore(
+        filename,
+        Effect.fnUntraced(function* (store) {
           const whileLocked = withSql(filename, (sql) =>
             sql.withTransaction(
               Effect.gen(function* () {
@@ -149,8 +153,9 @@ describe("a disk that refuses", () => {
     "that is full fails the write with words for a person, keeps its data, and works again with room",
     function* () {
       const filename = yield* TemporaryFile.temporaryFile
-      yield* withDatabase(filename, (store, sql) =>
-        Effect.gen(function* () {
+      yield* withDatabase(
+        filename,
+        Effect.fnUntraced(function* (store, sql) {
           yield* store.createConversation(NumberedData.conversation(1))
           yield* Logged.accept(NumberedData.turn(1, 1))
           yield* sql.unsafe("PRAGMA max_page_count = 40") // the disk ends here
@@ -181,8 +186,9 @@ describe("a disk that refuses", () => {
 
   It.live("G3: all writes of a commit that a full disk refused fail, and none of them is stored", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    yield* withDatabase(filename, (store, sql) =>
-      Effect.gen(function* () {
+    yield* withDatabase(
+      filename,
+      Effect.fnUntraced(function* (store, sql) {
         yield* store.createConversation(NumberedData.conversation(1))
         yield* sql.unsafe("PRAGMA max_page_count = 1")
         const large = (n: number) => Logged.accept(NumberedData.turn(n, 1, { prompt: "x".repeat(100_000) }))
@@ -249,8 +255,9 @@ describe("a disk that refuses", () => {
 
   It.live("rule P8: a pause that a newer Holdfast wrote, and this version cannot read, stops no turn", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    const standings = yield* withDatabase(filename, (_, sql) =>
-      Effect.gen(function* () {
+    const standings = yield* withDatabase(
+      filename,
+      Effect.fnUntraced(function* (_, sql) {
         const standings = yield* Standings
         const pause = { until: 900, reason: "overloaded", retryable: true } as const
         yield* standings.note(Standing.paused(Standing.target({ provider: "one", model: "m" }), pause), 100)
@@ -266,8 +273,9 @@ describe("a disk that refuses", () => {
   It.live("the text of an answer is on the disk once", function* () {
     const filename = yield* TemporaryFile.temporaryFile
     const text = "words of one answer"
-    yield* withDatabase(filename, (_, sql) =>
-      Effect.gen(function* () {
+    yield* withDatabase(
+      filename,
+      Effect.fnUntraced(function* (_, sql) {
         const { attempt, messageOf } = TurnLogSuite
         yield* NumberedData.oneTurn
         yield* Logged.append(NumberedData.turnId(1), 0, [attempt(0, text)], messageOf(0, text))
@@ -283,8 +291,9 @@ describe("a disk that refuses", () => {
       `a message of another shape is reported as damaged, and is not left out (${length} characters)`,
       function* () {
         const filename = yield* TemporaryFile.temporaryFile
-        yield* withDatabase(filename, (store, sql) =>
-          Effect.gen(function* () {
+        yield* withDatabase(
+          filename,
+          Effect.fnUntraced(function* (store, sql) {
             yield* store.createConversation(NumberedData.conversation(1))
             yield* Logged.accept(NumberedData.turn(1, 1))
             const events = [
@@ -311,8 +320,9 @@ describe("a disk that refuses", () => {
 
   It.live("a row with a foreign value is reported as damaged, and the others are still read", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    yield* withDatabase(filename, (store, sql) =>
-      Effect.gen(function* () {
+    yield* withDatabase(
+      filename,
+      Effect.fnUntraced(function* (store, sql) {
         yield* store.createConversation(NumberedData.conversation(1))
         yield* Logged.accept(NumberedData.turn(1, 1))
         yield* Logged.accept(NumberedData.turn(2, 1))

@@ -31,8 +31,9 @@ const overwrite = (filename: string, from: number, bytes: number): void => {
 /** A file with a history of many pages, closed. */
 const filled = Effect.gen(function* () {
   const filename = yield* TemporaryFile.temporaryFile
-  yield* withStore(filename, (store) =>
-    Effect.gen(function* () {
+  yield* withStore(
+    filename,
+    Effect.fnUntraced(function* (store) {
       yield* store.createConversation(NumberedData.conversation(1))
       yield* Logged.accept(NumberedData.turn(1, 1))
       const [first, ...rest] = Array.from({ length: 400 }, (_, i) => NumberedData.message(1, 1, i + 1))
@@ -68,8 +69,9 @@ const untilRefused = (store: Store["Service"]): Effect.Effect<StorageError> =>
 describe("a SQLite file that is damaged", () => {
   It.live("while it is open, in pages that are not read: the store is not ready and accepts nothing", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    yield* withStore(filename, (store) =>
-      Effect.gen(function* () {
+    yield* withStore(
+      filename,
+      Effect.fnUntraced(function* (store) {
         yield* store.createConversation(NumberedData.conversation(1))
         yield* store.check
         overwrite(filename, 0, 100)
@@ -89,8 +91,9 @@ describe("a SQLite file that is damaged", () => {
 
   It.live("while it is open, in pages that a turn reads: the error is remembered", function* () {
     const filename = yield* filled
-    yield* withStore(filename, (store) =>
-      Effect.gen(function* () {
+    yield* withStore(
+      filename,
+      Effect.fnUntraced(function* (store) {
         damageHistory(filename)
         const read = yield* Effect.flip(Stream.runDrain(Logged.after(NumberedData.conversationId(1), 0)))
         advises(filename, read)
