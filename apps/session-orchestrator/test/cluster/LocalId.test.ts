@@ -4,6 +4,9 @@ import { EntityId, Sharding, TestRunner } from "effect/cluster"
 import type { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as LocalId from "../../src/cluster/LocalId.ts"
+import * as It from "../It.ts"
+
+const test = It.within(TestRunner.layer)
 
 const SHARDS = 300
 
@@ -16,27 +19,23 @@ const placement = Effect.map(
 )
 
 describe("the id of a new conversation", () => {
-  it.effect("is in a shard of the runner that was asked, whichever shards it has", () =>
-    Effect.gen(function* () {
-      const shardOf = yield* placement
-      // With a tenth of the shards, a draw in vain is rarer than one in 10^13.
-      const sets = fc.uniqueArray(fc.integer({ min: 1, max: SHARDS }), { minLength: SHARDS / 10, maxLength: SHARDS })
-      fc.assert(
-        fc.property(sets, (shards) => {
-          assert.include(shards, shardOf(LocalId.next((id) => shards.includes(shardOf(id)))))
-        })
-      )
-    }).pipe(Effect.provide(TestRunner.layer))
-  )
+  test("is in a shard of the runner that was asked, whichever shards it has", function* () {
+    const shardOf = yield* placement
+    // With a tenth of the shards, a draw in vain is rarer than one in 10^13.
+    const sets = fc.uniqueArray(fc.integer({ min: 1, max: SHARDS }), { minLength: SHARDS / 10, maxLength: SHARDS })
+    fc.assert(
+      fc.property(sets, (shards) => {
+        assert.include(shards, shardOf(LocalId.next((id) => shards.includes(shardOf(id)))))
+      })
+    )
+  })
 
-  it.effect("spreads over all shards of its runner, so that a runner that is added takes its share of them", () =>
-    Effect.gen(function* () {
-      const shardOf = yield* placement
-      const shards = new Set(Array.from({ length: SHARDS / 10 }, (_, n) => 10 * n + 1))
-      const next = () => shardOf(LocalId.next((id) => shards.has(shardOf(id))))
-      assert.deepStrictEqual(new Set(Array.from({ length: 2_000 }, next)), shards)
-    }).pipe(Effect.provide(TestRunner.layer))
-  )
+  test("spreads over all shards of its runner, so that a runner that is added takes its share of them", function* () {
+    const shardOf = yield* placement
+    const shards = new Set(Array.from({ length: SHARDS / 10 }, (_, n) => 10 * n + 1))
+    const next = () => shardOf(LocalId.next((id) => shards.has(shardOf(id))))
+    assert.deepStrictEqual(new Set(Array.from({ length: 2_000 }, next)), shards)
+  })
 
   it("is any id on a runner without shards", () => {
     const ids = Array.from({ length: 20 }, () => LocalId.next(() => false))

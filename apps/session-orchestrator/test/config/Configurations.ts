@@ -20,7 +20,8 @@ export const resolve = ({ environment, file, flags, isService = true }: Configur
     file: file === undefined ? undefined : { name: FILE, path: `/etc/${FILE}`, content: file },
     environment: environment ?? {},
     flags: flags ?? {},
-    absolute: (path, from) => `${from === "file" ? "/etc" : "/home"}/${path.replace(/^\.\//, "")}`,
+    absolute: (path, from) =>
+      path.startsWith("/") ? path : `${from === "file" ? "/etc" : "/home"}/${path.replace(/^\.\//, "")}`,
     simulated: Simulated,
     isService
   })

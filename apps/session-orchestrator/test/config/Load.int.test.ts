@@ -1,10 +1,12 @@
 import { NodeServices } from "@effect/platform-node"
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Path, PlatformError } from "effect"
 import type { Environment } from "../../src/config/reading/Environment.ts"
 import * as Load from "../../src/config/Load.ts"
 import * as It from "../It.ts"
+
+const test = It.within(NodeServices.layer)
 
 /** Loads a file with this text; without a text, a file of this name. */
 const load = (text: string | Uint8Array | undefined, environment: Environment = {}) =>
@@ -32,20 +34,16 @@ describe("Load", () => {
     expect(yield* problemOf(undefined)).toMatchObject({ message: "there is no such file." })
   })
 
-  it.effect("a file that the environment names must exist", () =>
-    Effect.gen(function* () {
-      const environment = { HOLDFAST_CONFIG: "/nowhere/at/all.json" }
-      const error = yield* Effect.flip(Load.load({ environment, simulated: Simulated }))
-      expect(error.message).toBe("/nowhere/at/all.json has a problem.\n  /nowhere/at/all.json: there is no such file.")
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  test("a file that the environment names must exist", function* () {
+    const environment = { HOLDFAST_CONFIG: "/nowhere/at/all.json" }
+    const error = yield* Effect.flip(Load.load({ environment, simulated: Simulated }))
+    expect(error.message).toBe("/nowhere/at/all.json has a problem.\n  /nowhere/at/all.json: there is no such file.")
+  })
 
-  it.effect("the default file need not exist", () =>
-    Effect.gen(function* () {
-      const config = yield* Load.load({ environment: {}, simulated: Simulated })
-      expect(config.file).toBeUndefined()
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  test("the default file need not exist", function* () {
+    const config = yield* Load.load({ environment: {}, simulated: Simulated })
+    expect(config.file).toBeUndefined()
+  })
 
   It.effect("a default file that exists and cannot be read is a mistake", function* () {
     const files = FileSystem.layerNoop({
@@ -107,10 +105,8 @@ describe("Load", () => {
     expect(config.model?.provider).toBe("simulated")
   })
 
-  it.effect("a directory is reported as unreadable", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(Load.load({ environment: {}, simulated: Simulated }, { config: "/" }))
-      expect(error.message).toMatch(/^\/ has a problem\.\n {2}\/: it cannot be read: EISDIR: .*directory.*\.$/)
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  test("a directory is reported as unreadable", function* () {
+    const error = yield* Effect.flip(Load.load({ environment: {}, simulated: Simulated }, { config: "/" }))
+    expect(error.message).toMatch(/^\/ has a problem\.\n {2}\/: it cannot be read: EISDIR: .*directory.*\.$/)
+  })
 })

@@ -3,6 +3,8 @@ import { assert, describe, expect } from "@effect/vitest"
 import type { Health } from "@holdfast/wire"
 import { Duration, Effect, Fiber } from "effect"
 import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import * as Zlib from "node:zlib"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
@@ -61,7 +63,9 @@ describe("a held call", () => {
       },
       (call) => GatewayRig.sendStream(call, frames('data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n'))
     ]
+    const directory = yield* Process.directory
     const { endpoint, service } = yield* GatewayRig.start({
+      database: path.join(directory, "held.db"),
       answer: (call, n) => (faults[n - 1] ?? ((call) => GatewayRig.sendStream(call, bytes)))(call)
     })
     const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
@@ -78,6 +82,10 @@ describe("a held call", () => {
     const shown = JSON.stringify(turn)
     expect(shown).toContain("night-agent: POST /chat/completions")
     expect(shown).not.toContain("secret prompt")
+    const files = fs.readdirSync(directory).filter((name) => name.startsWith("held.db"))
+    expect(files).toContain("held.db")
+    for (const name of files)
+      expect(fs.readFileSync(path.join(directory, name), "latin1")).not.toContain("secret prompt")
     const conversations = yield* service.call({ path: "/v1/conversations" })
     expect(JSON.parse(conversations.text).conversations).toEqual([])
   })

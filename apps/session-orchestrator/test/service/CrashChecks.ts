@@ -86,7 +86,7 @@ export const assertWhole = Effect.fnUntraced(function* (
 
 // --- internal
 
-/** The lateness of a wake is not checked, as it depends on the machine; `Process.e2e` shows by order that waits do not restart. */
+/** The lateness of a wake is not checked, as it depends on the machine; nights show that waits do not restart. */
 const assertKept = ({ askedAt }: CrashHarness.Harness, { nth, retryAt }: CrashHarness.Promised): void => {
   const at = askedAt[nth - 1]
   if (at === undefined) return assert.fail(`the wait until ${retryAt} was followed by no attempt`)

@@ -6,6 +6,9 @@ import { Effect, FileSystem } from "effect"
 import * as path from "node:path"
 import * as LeftTurns from "../../../src/cli/client/LeftTurns.ts"
 import type * as RunningService from "../../../src/cli/client/RunningService.ts"
+import * as It from "../../It.ts"
+
+const test = It.within(NodeServices.layer)
 
 const conversationId = Ids.ConversationId.make("c")
 const turnId = Ids.TurnId.make("poster-1")
@@ -21,36 +24,32 @@ const serviceOf = (messages: ReadonlyArray<object>) =>
   ({ conversation: () => ({ getMessages: Effect.succeed(messages) }) }) as unknown as RunningService.ServiceClient
 
 describe("holdfast answer --files", () => {
-  it.effect("writes the bytes of the last answer of the turn, each under a name of its own", () =>
-    Effect.gen(function* () {
-      const disk = yield* FileSystem.FileSystem
-      const folder = path.join(yield* disk.makeTempDirectoryScoped(), "new", "pictures")
-      const client = serviceOf([
-        said("poster-1", [image]),
-        said("poster-1", [named, { type: "text", text: "Here." }, link, image]),
-        said("other", [image])
-      ])
-      const paths = yield* LeftTurns.writeFiles(client, { conversationId, turnId }, folder)
-      const names = ["poster-1-1-..poster.png", "poster-1-2.png"]
-      assert.deepStrictEqual(
-        paths,
-        names.map((name) => path.join(folder, name))
-      )
-      assert.deepStrictEqual((yield* disk.readDirectory(folder)).toSorted(), names)
-      const [first = "", second = ""] = paths
-      assert.deepStrictEqual([yield* disk.readFileString(first), yield* disk.readFileString(second)], ["two", "one"])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  test("writes the bytes of the last answer of the turn, each under a name of its own", function* () {
+    const disk = yield* FileSystem.FileSystem
+    const folder = path.join(yield* disk.makeTempDirectoryScoped(), "new", "pictures")
+    const client = serviceOf([
+      said("poster-1", [image]),
+      said("poster-1", [named, { type: "text", text: "Here." }, link, image]),
+      said("other", [image])
+    ])
+    const paths = yield* LeftTurns.writeFiles(client, { conversationId, turnId }, folder)
+    const names = ["poster-1-1-..poster.png", "poster-1-2.png"]
+    assert.deepStrictEqual(
+      paths,
+      names.map((name) => path.join(folder, name))
+    )
+    assert.deepStrictEqual((yield* disk.readDirectory(folder)).toSorted(), names)
+    const [first = "", second = ""] = paths
+    assert.deepStrictEqual([yield* disk.readFileString(first), yield* disk.readFileString(second)], ["two", "one"])
+  })
 
-  it.effect("names the folder that cannot be written", () =>
-    Effect.gen(function* () {
-      const disk = yield* FileSystem.FileSystem
-      const folder = path.join(yield* disk.makeTempDirectoryScoped(), "taken")
-      yield* disk.writeFileString(folder, "")
-      const { message } = yield* Effect.flip(LeftTurns.writeFiles(serviceOf([]), { conversationId, turnId }, folder))
-      assert.include(message, `--files: ${folder} cannot be written: `)
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
+  test("names the folder that cannot be written", function* () {
+    const disk = yield* FileSystem.FileSystem
+    const folder = path.join(yield* disk.makeTempDirectoryScoped(), "taken")
+    yield* disk.writeFileString(folder, "")
+    const { message } = yield* Effect.flip(LeftTurns.writeFiles(serviceOf([]), { conversationId, turnId }, folder))
+    assert.include(message, `--files: ${folder} cannot be written: `)
+  })
 
   it("a file without bytes is a line with its address, with the flag and without it", () => {
     const files = [

@@ -27,6 +27,25 @@ const limited = (
   options: Partial<ConversationSetup.Options> = {}
 ) => ConversationSetup.withService({ scripts, ...options, spend: { limits, prices: {}, isShared: false } }, test)
 
+/** A database without turns. */
+const NOTHING = {
+  lists: { turns: () => Effect.succeed({ rows: [], next: undefined }), labelsOf: () => Effect.succeed({}) },
+  log: { load: () => Effect.succeed([]) }
+}
+
+/** The event of an attempt that a limit refuses, if one does. */
+const refusalOf = (
+  spending: Effect.Success<ReturnType<typeof Spending.make>>,
+  own: Parameters<typeof spending.checked>[1],
+  attempt = 0
+) => {
+  const request = { attempt, target: { provider: "test", model: "m" } } as unknown as Provider.ProviderRequest
+  return Effect.map(
+    Stream.runCollect(spending.checked({ stream: () => Stream.empty }, own).stream(request)),
+    ([event]) => (event?.type === "error" ? event.failure.message : undefined)
+  )
+}
+
 /** Runs a turn in a conversation of its own, to its end. */
 const turn = Effect.fnUntraced(function* ({ conversations }: Service, tags: ReadonlyArray<string> = []) {
   const id = yield* conversations.create({})
@@ -216,15 +235,10 @@ describe("a turn that other runners had before", () => {
         log: { load: () => Effect.sync(() => Array.from({ length: made }, call)) }
       }
     )
-    const request = { attempt: 0, target: { provider: "test", model: "m" } } as unknown as Provider.ProviderRequest
-    return yield* Effect.forEach(calls, (n) =>
-      Effect.gen(function* () {
-        made += n
-        const provider = spending.checked({ stream: () => Stream.empty }, { conversationId, turnId })
-        const [event] = yield* Stream.runCollect(provider.stream(request))
-        return event?.type === "error" ? event.failure.message : undefined
-      })
-    )
+    return yield* Effect.forEach(calls, (n) => {
+      made += n
+      return refusalOf(spending, { conversationId, turnId })
+    })
   })
 
   It.effect("rule X11: their calls count for the turn's tags", function* () {
@@ -259,12 +273,11 @@ describe("the first attempt of a call that is not on disk", () => {
       const spending = yield* Spending.make({ limits, prices: {}, isShared: true }, sources)
       isAway = true
       yield* TestClock.adjust(Duration.millis(Spending.REREAD_MS))
-      const request = { attempt: 0, target: { provider: "test", model: "m" } } as unknown as Provider.ProviderRequest
       const asked: Array<number> = []
       for (const turnId of ["one", "two"].map((id) => Ids.TurnId.make(id))) {
         const own = { conversationId: Ids.ConversationId.make("draft"), turnId, tags: [], isDraft: true }
         reads = 0
-        yield* Stream.runDrain(spending.checked({ stream: () => Stream.empty }, own).stream(request))
+        yield* refusalOf(spending, own)
         asked.push(reads)
       }
       assert.deepStrictEqual(asked, [1, 0])
@@ -280,8 +293,7 @@ describe("a limit that is raised", () => {
       let isFull = true
       const full = new StorageError({ message: "The disk is full." })
       const sources = {
-        lists: { turns: () => Effect.succeed({ rows: [], next: undefined }), labelsOf: () => Effect.succeed({}) },
-        log: { load: () => Effect.succeed([]) },
+        ...NOTHING,
         raises: {
           load: (now: number) => Effect.sync(() => stored.filter(({ until }) => until > now)),
           add: (raise: SpendRaise) =>
@@ -293,21 +305,8 @@ describe("a limit that is raised", () => {
         Spending.make({ limits, prices: {}, isShared: true }, sources),
         Spending.make({ limits, prices: {}, isShared: true }, sources)
       ])
-      const refusal = Effect.fnUntraced(function* () {
-        const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
-        const request = {
-          ...ids,
-          target: { provider: "test", model: "m" },
-          step: 0,
-          attempt: 0,
-          messages: [],
-          tools: []
-        }
-        const [event] = yield* Stream.runCollect(
-          two.checked({ stream: () => Stream.empty }, { ...ids, tags: [] }).stream(request)
-        )
-        return event?.type === "error" ? event.failure.message : undefined
-      })
+      const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+      const refusal = () => refusalOf(two, { ...ids, tags: [] })
       assert.include(yield* refusal(), "spend[0]")
       assert.strictEqual(yield* Effect.flip(two.raise({ limit: 0, tokens: 30 })), full)
       assert.include(yield* refusal(), "spend[0]")
@@ -330,8 +329,7 @@ describe("a limit that is raised", () => {
       const rows: Array<SpendRaise> = []
       const written = yield* Deferred.make<void>()
       const sources = {
-        lists: { turns: () => Effect.succeed({ rows: [], next: undefined }), labelsOf: () => Effect.succeed({}) },
-        log: { load: () => Effect.succeed([]) },
+        ...NOTHING,
         raises: {
           load: () => Effect.succeed([]),
           add: (raise: SpendRaise) =>
@@ -362,8 +360,7 @@ describe("a limit that is raised", () => {
       const stored: Array<SpendRaise> = []
       const tokens = { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }
       const sources = {
-        lists: { turns: () => Effect.succeed({ rows: [], next: undefined }), labelsOf: () => Effect.succeed({}) },
-        log: { load: () => Effect.succeed([]) },
+        ...NOTHING,
         answered: { between: () => Effect.succeed([{ hour: 0, target: "test/m", calls: 1, unreported: 0, tokens }]) },
         raises: {
           load: () => Effect.sync(() => [...stored]),
@@ -376,20 +373,9 @@ describe("a limit that is raised", () => {
         Spending.make({ limits, prices: {}, isShared: true }, sources)
       ])
       const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
-      const asked = (attempt: number) =>
-        Stream.runCollect(
-          two.checked({ stream: () => Stream.empty }, { ...ids, tags: [] }).stream({
-            ...ids,
-            target: { provider: "test", model: "m" },
-            step: 0,
-            attempt,
-            messages: [],
-            tools: []
-          })
-        )
-      assert.strictEqual((yield* asked(0)).length, 1)
+      assert.isDefined(yield* refusalOf(two, { ...ids, tags: [] }))
       yield* one.raise({ limit: 0, tokens: 5 })
-      assert.strictEqual((yield* asked(1)).length, 0)
+      assert.isUndefined(yield* refusalOf(two, { ...ids, tags: [] }, 1))
       assert.deepStrictEqual(
         stored.map(({ tokens }) => tokens),
         [15]
@@ -401,15 +387,20 @@ describe("a limit that is raised", () => {
 describe("rule X11: a limit of the day that asks", () => {
   const limits = [{ per: "day", tokens: 15, then: "ask", answerWithin: Duration.hours(2) }] as const
 
-  const asked = Effect.fnUntraced(function* (service: Service) {
-    const { conversations } = service
-    yield* turn(service)
+  /** A turn at the limit, which asks. */
+  const asks = Effect.fnUntraced(function* ({ conversations }: Service) {
     const id = yield* conversations.create({})
     const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
     const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
     yield* watcher.until("provider-retry")
     yield* TestClock.adjust("1 millis")
     yield* watcher.until("provider-retry", 2)
+    return { id, turnId, watcher }
+  })
+
+  const asked = Effect.fnUntraced(function* (service: Service) {
+    yield* turn(service)
+    const { id, turnId, watcher } = yield* asks(service)
     const event = watcher.seen.findLast(({ event }) => event.type === "provider-retry")?.event
     assert.isTrue(event?.type === "provider-retry" && event.asks?.because === "spend")
     assert.strictEqual(service.provider.requests.length, 1)
@@ -439,12 +430,7 @@ describe("rule X11: a limit of the day that asks", () => {
       function* (service) {
         const { conversations, provider } = service
         const first = yield* asked(service)
-        const id = yield* conversations.create({})
-        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-        yield* watcher.until("provider-retry")
-        yield* TestClock.adjust("1 millis")
-        yield* watcher.until("provider-retry", 2)
+        const { id, turnId, watcher } = yield* asks(service)
         yield* conversations.steer({ type: "retry-now", conversationId: first.id }, "test")
         assert.strictEqual((yield* conversations.result(first.turnId)).text, "two")
         const calls = provider.requests.length

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Logger, Path, PlatformError } from "effect"
 import * as LineFile from "../../../src/ops/telemetry/logs/LineFile.ts"
-import type * as It from "../../It.ts"
+import * as It from "../../It.ts"
 
 const failure = (tag: "NotFound" | "Unknown") =>
   PlatformError.systemError({ _tag: tag, module: "FileSystem", method: "any" })
@@ -86,87 +86,82 @@ describe("lines that are divided over files", () => {
 })
 
 describe("a file of lines", () => {
-  it.effect("is created with its folder for its owner alone, read once, and kept with its older ones", () => {
+  It.effect("is created with its folder for its owner alone, read once, and kept with its older ones", function* () {
     const given = disk()
-    return Effect.gen(function* () {
-      const said = yield* logging({ maxBytes: 10, keep: 2 }, given, function* (write) {
-        for (let n = 1; n <= 7; n++) yield* write(line(n))
-      })
-      assert.deepStrictEqual(said, [])
-      assert.deepStrictEqual(Object.fromEntries(given.files), {
-        "/log/r": "row7\n",
-        "/log/r.1": "row5\nrow6\n",
-        "/log/r.2": "row3\nrow4\n"
-      })
-      assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
-      assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
+
+    const said = yield* logging({ maxBytes: 10, keep: 2 }, given, function* (write) {
+      for (let n = 1; n <= 7; n++) yield* write(line(n))
     })
+    assert.deepStrictEqual(said, [])
+    assert.deepStrictEqual(Object.fromEntries(given.files), {
+      "/log/r": "row7\n",
+      "/log/r.1": "row5\nrow6\n",
+      "/log/r.2": "row3\nrow4\n"
+    })
+    assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
+    assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
   })
 
-  it.effect("appends to an existing file, and truncates it if no older ones are kept", () => {
+  It.effect("appends to an existing file, and truncates it if no older ones are kept", function* () {
     const given = disk()
     given.files.set("/log/r", "old\n")
-    return Effect.gen(function* () {
-      yield* logging({ maxBytes: 10, keep: 0 }, given, function* (write) {
+
+    yield* logging({ maxBytes: 10, keep: 0 }, given, function* (write) {
+      yield* write(line(1))
+      assert.strictEqual(given.files.get("/log/r"), "old\nrow1\n")
+      yield* write(line(2), line(3), line(4))
+    })
+    assert.deepStrictEqual(Object.fromEntries(given.files), { "/log/r": "row4\n" })
+  })
+
+  It.effect("counts the lines of a refused write as missing, and reads its file again", function* () {
+    const given = disk()
+
+    given.state.refuses.add(2)
+    const said = yield* logging({ maxBytes: 10, keep: 3 }, given, function* (write) {
+      yield* write(line(1), line(2), line(3), line(4), line(5))
+      yield* write(line(6))
+      yield* write(line(7))
+    })
+    assert.lengthOf(said, 2)
+    assert.match(said[0] ?? "", /^Error The retry log at \/log\/r cannot be written; turns go on without it\. /)
+    assert.strictEqual(said[1], "Warn The retry log at /log/r is written again; 3 line(s) are missing.")
+    assert.lengthOf(
+      given.asked.filter((asked) => asked === "stat /log/r"),
+      2
+    )
+    assert.deepStrictEqual(Object.fromEntries(given.files), { "/log/r": "row6\nrow7\n", "/log/r.1": "row1\nrow2\n" })
+  })
+
+  It.effect("logs the beginning and the end of each outage of its disk", function* () {
+    const given = disk()
+
+    const said = yield* logging({ maxBytes: 100, keep: 1 }, given, function* (write) {
+      for (const isFull of [true, true, false, false, true, false]) {
+        given.state.isFull = isFull
         yield* write(line(1))
-        assert.strictEqual(given.files.get("/log/r"), "old\nrow1\n")
-        yield* write(line(2), line(3), line(4))
-      })
-      assert.deepStrictEqual(Object.fromEntries(given.files), { "/log/r": "row4\n" })
+      }
     })
+    assert.deepStrictEqual(
+      said.map((text) => text.replace(/ cannot be written.*/, "")),
+      [
+        "Error The retry log at /log/r",
+        "Warn The retry log at /log/r is written again; 2 line(s) are missing.",
+        "Error The retry log at /log/r",
+        "Warn The retry log at /log/r is written again; 1 line(s) are missing."
+      ]
+    )
   })
 
-  it.effect("counts the lines of a refused write as missing, and reads its file again", () => {
+  It.effect("LineFile.F1: writes the last lines at a shutdown", function* () {
     const given = disk()
-    return Effect.gen(function* () {
-      given.state.refuses.add(2)
-      const said = yield* logging({ maxBytes: 10, keep: 3 }, given, function* (write) {
-        yield* write(line(1), line(2), line(3), line(4), line(5))
-        yield* write(line(6))
-        yield* write(line(7))
-      })
-      assert.lengthOf(said, 2)
-      assert.match(said[0] ?? "", /^Error The retry log at \/log\/r cannot be written; turns go on without it\. /)
-      assert.strictEqual(said[1], "Warn The retry log at /log/r is written again; 3 line(s) are missing.")
-      assert.lengthOf(
-        given.asked.filter((asked) => asked === "stat /log/r"),
-        2
-      )
-      assert.deepStrictEqual(Object.fromEntries(given.files), { "/log/r": "row6\nrow7\n", "/log/r.1": "row1\nrow2\n" })
-    })
-  })
 
-  it.effect("logs the beginning and the end of each outage of its disk", () => {
-    const given = disk()
-    return Effect.gen(function* () {
-      const said = yield* logging({ maxBytes: 100, keep: 1 }, given, function* (write) {
-        for (const isFull of [true, true, false, false, true, false]) {
-          given.state.isFull = isFull
-          yield* write(line(1))
-        }
-      })
-      assert.deepStrictEqual(
-        said.map((text) => text.replace(/ cannot be written.*/, "")),
-        [
-          "Error The retry log at /log/r",
-          "Warn The retry log at /log/r is written again; 2 line(s) are missing.",
-          "Error The retry log at /log/r",
-          "Warn The retry log at /log/r is written again; 1 line(s) are missing."
-        ]
-      )
-    })
-  })
-
-  it.effect("LineFile.F1: writes the last lines at a shutdown", () => {
-    const given = disk()
-    return Effect.gen(function* () {
-      yield* Effect.gen(function* () {
-        const write = yield* LineFile.make({ path: "/log/r", maxBytes: 100, keep: 1 })
-        write(line(1))
-        yield* Effect.repeat(Effect.yieldNow, { until: () => given.state.writes > 0 })
-        write(line(2))
-      }).pipe(Effect.scoped, Effect.provideService(FileSystem.FileSystem, given.system), Effect.provide(Path.layer))
-      assert.strictEqual(given.files.get("/log/r"), "row1\nrow2\n")
-    })
+    yield* Effect.gen(function* () {
+      const write = yield* LineFile.make({ path: "/log/r", maxBytes: 100, keep: 1 })
+      write(line(1))
+      yield* Effect.repeat(Effect.yieldNow, { until: () => given.state.writes > 0 })
+      write(line(2))
+    }).pipe(Effect.scoped, Effect.provideService(FileSystem.FileSystem, given.system), Effect.provide(Path.layer))
+    assert.strictEqual(given.files.get("/log/r"), "row1\nrow2\n")
   })
 })
