@@ -375,8 +375,8 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "a lock in doubt keeps no append back (mended in 68ad40ae)",
     path: `${SERVICE}/cluster/Fence.ts`,
-    find: "if (isSure(conversationId)) return undefined\n      const isOurs",
-    replace: "if (isSure(conversationId) || Date.now() > 0) return undefined\n      const isOurs",
+    find: "if (shards.isSure(conversationId)) return undefined\n      const isOurs",
+    replace: "if (shards.isSure(conversationId) || Date.now() > 0) return undefined\n      const isOurs",
     needs: "runners"
   },
   {

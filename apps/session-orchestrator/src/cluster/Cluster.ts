@@ -77,12 +77,11 @@ export const layer = (options: Options) => {
 export const layerOn = (options: Options, ground: Ground) =>
   Layer.unwrap(
     Effect.map(Clock.Clock, (clock) => {
-      const database = nameOf(options.url)
       const neighbours = new Neighbours(`${options.runner.host}:${options.runner.port}`)
       const lease = new Lease.Lease(clock)
       return Layer.unwrap(
         Effect.map(Sharding.Sharding, (sharding) =>
-          runner({ database, shards: new Shards(sharding, lease, options.shards), neighbours })
+          runner(nameOf(options.url), new Shards(sharding, lease, options.shards), neighbours)
         )
       ).pipe(
         Layer.provide(sharding(options, ground, lease, neighbours)),
@@ -91,36 +90,6 @@ export const layerOn = (options: Options, ground: Ground) =>
       )
     })
   )
-
-/** The one orchestrator of the process, for the conversations that this runner owns, and the way to those of others. */
-export const runner = ({ database, neighbours, shards }: Parts) =>
-  Layer.unwrap(
-    Effect.gen(function* () {
-      const calls = yield* HeldCalls
-      const sql = yield* SqlClient.SqlClient
-      const store = yield* Store
-      const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
-      const { charge, conversations: own, heldTurns } = yield* Orchestrator.make({ takesUp: false })
-      const dependencies = { own, charge, shards, calls, store, database }
-      const turns: HeldTurns["Service"] = {
-        ...heldTurns,
-        choose: (make) => LocalId.drawn(make, shards.isLocal),
-        // Its watchers look for the client at other runners, where it ends as a rule.
-        release: (conversationId) =>
-          Effect.andThen(
-            charge.giveUp((given) => given === conversationId),
-            Effect.map(Clock.currentTimeMillis, (at) => Observer.moved(observer, { conversationId, at }))
-          )
-      }
-      const shared = yield* SharedWaits.make({ sql, database, turns, isHere: (id) => calls.has(id) })
-      yield* shards.run(charge, neighbours)
-      return Layer.mergeAll(
-        Layer.effect(Conversations, Router.make(dependencies)),
-        Layer.succeed(HeldTurns, { ...turns, shared }),
-        Remote.layer(dependencies)
-      )
-    })
-  ).pipe(Layer.provide(Fence.layer(shards)))
 
 /** How often locks are refreshed, and what the cluster gives a refresh. */
 export const REFRESH_LIMIT = Duration.seconds(3)
@@ -157,13 +126,39 @@ export const loggedLocks = (
 
 // --- internal
 
-/** What a runner is made from. */
-interface Parts {
-  /** Names the database in errors. */
-  readonly database: string
-  readonly shards: Shards
-  readonly neighbours: Neighbours
-}
+/**
+ * The one orchestrator of the process, for the conversations that this runner owns, and the way to those of others.
+ *
+ * @param database names it in errors
+ */
+const runner = (database: string, shards: Shards, neighbours: Neighbours) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const calls = yield* HeldCalls
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* Store
+      const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
+      const { charge, conversations: own, heldTurns } = yield* Orchestrator.make({ takesUp: false })
+      const dependencies = { own, charge, shards, calls, store, database }
+      const turns: HeldTurns["Service"] = {
+        ...heldTurns,
+        choose: (make) => LocalId.drawn(make, shards.isLocal),
+        // Its watchers look for the client at other runners, where it ends as a rule.
+        release: (conversationId) =>
+          Effect.andThen(
+            charge.giveUp((given) => given === conversationId),
+            Effect.map(Clock.currentTimeMillis, (at) => Observer.moved(observer, { conversationId, at }))
+          )
+      }
+      const shared = yield* SharedWaits.make({ sql, database, turns, isHere: (id) => calls.has(id) })
+      yield* shards.run(charge, neighbours)
+      return Layer.mergeAll(
+        Layer.effect(Conversations, Router.make(dependencies)),
+        Layer.succeed(HeldTurns, { ...turns, shared }),
+        Remote.layer(dependencies)
+      )
+    })
+  ).pipe(Layer.provide(Fence.layer(shards)))
 
 const sockets = (config: ShardingConfig.ShardingConfig["Service"]) =>
   NodeClusterSocket.layer({ storage: "byo", shardingConfig: config })
@@ -183,7 +178,6 @@ const sharding = (
     refreshAssignmentsInterval: "1 second",
     runnerHealthCheckInterval: "5 seconds",
     entityTerminationTimeout: "5 seconds",
-    maxResidentEntities: "unbounded",
     simulateRemoteSerialization: false
   }
   const locks = Layer.effect(

@@ -7,7 +7,6 @@
  */
 import { type Journal, JournalConflict, StorageError } from "@holdfast/journal"
 import { ProviderCall } from "@holdfast/kernel/host"
-import type { Ids } from "@holdfast/wire"
 import { Context, Effect, Exit, Layer } from "effect"
 import { Providers } from "../engine/conversation/Providers.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
@@ -20,11 +19,8 @@ import type { Shards } from "./Shards.ts"
 export const layer = (shards: Shards) =>
   Layer.effectContext(
     Effect.gen(function* () {
-      /** The turn of a held call has no lock. */
-      const isSure = (id: Ids.ConversationId) => HeldCallIds.isHeld(id) || shards.isSure(id)
-      const sure = (id: Ids.ConversationId) => (HeldCallIds.isHeld(id) ? Effect.void : shards.sure(id))
       const providers = yield* Providers
-      return Context.make(TurnLog, logOf(yield* TurnLog, shards, isSure)).pipe(
+      return Context.make(TurnLog, logOf(yield* TurnLog, shards)).pipe(
         Context.add(Providers, {
           ...providers,
           get: (...named) => {
@@ -34,15 +30,15 @@ export const layer = (shards: Shards) =>
             return ProviderCall.provider((request, world, listener) => {
               const begin = () => make(request, world, listener)
               const { conversationId } = request
-              return isSure(conversationId)
+              return shards.isSure(conversationId)
                 ? begin()
-                : ProviderCall.behind(sure(conversationId), world, listener, begin)
+                : ProviderCall.behind(shards.sure(conversationId), world, listener, begin)
             })
           }
         }),
         Context.add(Ownership, {
           isOurs: (id) => HeldCallIds.isHeld(id) || shards.find(id) !== undefined,
-          sure
+          sure: (id) => shards.sure(id)
         })
       )
     })
@@ -50,11 +46,7 @@ export const layer = (shards: Shards) =>
 
 // --- internal
 
-const logOf = (
-  log: TurnLog["Service"],
-  shards: Shards,
-  isSure: (id: Ids.ConversationId) => boolean
-): TurnLog["Service"] => ({
+const logOf = (log: TurnLog["Service"], shards: Shards): TurnLog["Service"] => ({
   ...log,
   accept: (turn, ...options) =>
     Effect.suspend(() => {
@@ -65,7 +57,7 @@ const logOf = (
       if (tenure === undefined) return Effect.interrupt
       return Effect.flatMap(tenure.accepting(log.accept(turn, ...options)), (accepted) => {
         if (tenure.isLost) return Effect.interrupt
-        if (isSure(conversationId)) return Effect.succeed(accepted)
+        if (shards.isSure(conversationId)) return Effect.succeed(accepted)
         // This runner may have been frozen meanwhile, and another one may have read the shard's turns before.
         return Effect.as(
           Effect.catchTag(tenure.ready, "Elsewhere", () => Effect.interrupt),
@@ -75,7 +67,7 @@ const logOf = (
     }),
   append: Effect.fnUntraced(function* (appends) {
     const refusals = appends.map(({ conversationId, turnId }): Journal.AppendError | undefined => {
-      if (isSure(conversationId)) return undefined
+      if (shards.isSure(conversationId)) return undefined
       const isOurs = shards.find(conversationId) !== undefined
       return isOurs ? new StorageError({ message: Lease.IN_DOUBT }) : new JournalConflict({ turnId })
     })

@@ -5,15 +5,9 @@
  * runner has no message forwarded. An id that a client chooses is used as it is. A runner without shards, or with very few of them, gets any id
  * after `MOST_DRAWS`: an id in a shard of another runner is as valid, and costs the forwarding.
  */
-import type { Ids } from "@holdfast/wire"
-import * as NewId from "../storage/NewId.ts"
 
 /** One of sixty runners with equal shares finds a local id in 99 of 100 cases; one of twenty misses less than one in a million. */
 export const MOST_DRAWS = 300
-
-/** The id of a new conversation. */
-export const next = (isLocal: (id: Ids.ConversationId) => boolean): Ids.ConversationId =>
-  drawn(NewId.conversation, isLocal)
 
 /** Draws ids until one is local, `MOST_DRAWS` at most, and returns the last. */
 export const drawn = <Id>(draw: () => Id, isLocal: (id: Id) => boolean): Id => {

@@ -50,13 +50,12 @@ export class Neighbours {
     return {
       ...storage,
       getRunners: Effect.tap(storage.getRunners, (runners) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          const healthy = runners.filter(([, isHealthy]) => isHealthy)
+        Effect.map(Clock.currentTimeMillis, (now) =>
           this.see(
-            healthy.map(([{ address }]) => `${address.host}:${address.port}`),
+            runners.flatMap(([{ address }, isHealthy]) => (isHealthy ? [`${address.host}:${address.port}`] : [])),
             now
           )
-        })
+        )
       )
     }
   }

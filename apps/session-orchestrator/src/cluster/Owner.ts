@@ -84,7 +84,62 @@ export const followed = <E extends Tagged>(
   isLast: (frame: Frame) => boolean
 ): Stream.Stream<Frame, E | StorageError> =>
   Stream.fromChannel(
-    Channel.fromTransform((_upstream, scope) => Effect.sync(() => following(after, open, isLast, scope)))
+    Channel.fromTransform((_upstream, scope) =>
+      Effect.sync(() => {
+        let owner: { readonly pull: Pull.Pull<Chunk, E | Unreached>; readonly scope: Scope.Closeable } | undefined
+        /** The last id received here. The owner leaves out the events that the subscriber has: it knows whether such an id ever existed. */
+        let last = 0
+        let isOver = false
+        let tries = 0
+
+        const opened = Effect.gen(function* () {
+          const inner = yield* Scope.fork(scope)
+          const frames = Stream.toChannel(open(last === 0 ? after : last))
+          owner = { pull: yield* Channel.toPullScoped(frames, inner), scope: inner }
+          return yield* owner.pull
+        })
+        /** The frames that are new. */
+        const seen = (chunk: Chunk): Chunk | undefined => {
+          tries = 0
+          const isKnown = ({ id }: Frame) => id !== undefined && id <= last
+          const frames = chunk.some(isKnown) ? chunk.filter((frame) => !isKnown(frame)) : chunk
+          for (const frame of frames) {
+            if (frame.id === undefined) continue
+            last = frame.id
+            isOver = isLast(frame)
+          }
+          return Arr.isReadonlyArrayNonEmpty(frames) ? frames : undefined
+        }
+        /** The next owner is watched after a failure that passes, and after an end that is none. */
+        const failed = (cause: Cause.Cause<E | Unreached | Cause.Done<void>>): Pull.Pull<Chunk, E | StorageError> => {
+          const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+          if (error === undefined && !Cause.hasInterruptsOnly(cause)) return Effect.die(Cause.squash(cause))
+          if (error !== undefined && !Cause.isDone(error) && !isPassing(error)) return Effect.fail(error)
+          const closed = owner === undefined ? Effect.void : Scope.close(owner.scope, Exit.void)
+          owner = undefined
+          const grown = Math.min(INTERVAL_MS * 1.5 ** tries++, LONGEST_MS)
+          const isStopped = error !== undefined && !Cause.isDone(error) && error._tag === "TurnStopped"
+          return Effect.andThen(closed, Effect.delay(next, isStopped ? grown : INTERVAL_MS))
+        }
+        const next: Pull.Pull<Chunk, E | StorageError> = Effect.suspend(() =>
+          isOver
+            ? Cause.done()
+            : Effect.matchCauseEffect(owner?.pull ?? opened, {
+                onFailure: failed,
+                onSuccess: (chunk) => {
+                  const frames = seen(chunk)
+                  return frames === undefined ? next : Effect.succeed(frames)
+                }
+              })
+        )
+        return Push.through(
+          next,
+          () => owner?.pull,
+          seen,
+          () => isOver
+        )
+      })
+    )
   )
 
 /** The frames of an owner in another process, which gives a sign of life from time to time (Owner.O6). */
@@ -92,20 +147,18 @@ export const received = <E>(batches: Stream.Stream<Frames.Batch, E>): Stream.Str
   Stream.transformPull(batches, (pull) =>
     Effect.sync(() => {
       let limit = ANSWER_LIMIT
-      return Effect.suspend(() =>
-        Effect.map(
+      const next: Pull.Pull<Chunk, E | OwnerGone> = Effect.suspend(() =>
+        Effect.flatMap(
           Effect.timeoutOrElse(pull, { duration: limit, orElse: () => Effect.fail(new OwnerGone()) }),
-          (chunk) => {
+          (received) => {
             limit = SILENCE_LIMIT
-            return chunk
+            const frames = received.flatMap(Frames.fromBatch)
+            return Arr.isReadonlyArrayNonEmpty(frames) ? Effect.succeed(frames) : next
           }
         )
       )
+      return next
     })
-  ).pipe(
-    Stream.map(Frames.fromBatch),
-    Stream.filter((frames) => Arr.isReadonlyArrayNonEmpty(frames)),
-    Stream.flattenArray
   )
 
 // --- internal
@@ -120,66 +173,6 @@ const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, St
   )
 
 type Chunk = Arr.NonEmptyReadonlyArray<Frame>
-
-const following = <E extends Tagged>(
-  after: number,
-  open: (after: number) => Stream.Stream<Frame, E | Unreached>,
-  isLast: (frame: Frame) => boolean,
-  scope: Scope.Scope
-): Pull.Pull<Chunk, E | StorageError> => {
-  let owner: { readonly pull: Pull.Pull<Chunk, E | Unreached>; readonly scope: Scope.Closeable } | undefined
-  /** The last id received here. The owner leaves out the events that the subscriber has: it knows whether such an id ever existed. */
-  let last = 0
-  let isOver = false
-  let tries = 0
-
-  const opened = Effect.gen(function* () {
-    const inner = yield* Scope.fork(scope)
-    const frames = Stream.toChannel(open(last === 0 ? after : last))
-    owner = { pull: yield* Channel.toPullScoped(frames, inner), scope: inner }
-    return yield* owner.pull
-  })
-  /** The frames that are new. */
-  const seen = (chunk: Chunk): Chunk | undefined => {
-    tries = 0
-    const isKnown = ({ id }: Frame) => id !== undefined && id <= last
-    const frames = chunk.some(isKnown) ? chunk.filter((frame) => !isKnown(frame)) : chunk
-    for (const frame of frames) {
-      if (frame.id === undefined) continue
-      last = frame.id
-      isOver = isLast(frame)
-    }
-    return Arr.isReadonlyArrayNonEmpty(frames) ? frames : undefined
-  }
-  /** The next owner is watched after a failure that passes, and after an end that is none. */
-  const failed = (cause: Cause.Cause<E | Unreached | Cause.Done<void>>): Pull.Pull<Chunk, E | StorageError> => {
-    const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-    if (error === undefined && !Cause.hasInterruptsOnly(cause)) return Effect.die(Cause.squash(cause))
-    if (error !== undefined && !Cause.isDone(error) && !isPassing(error)) return Effect.fail(error)
-    const closed = owner === undefined ? Effect.void : Scope.close(owner.scope, Exit.void)
-    owner = undefined
-    const grown = Math.min(INTERVAL_MS * 1.5 ** tries++, LONGEST_MS)
-    const isStopped = error !== undefined && !Cause.isDone(error) && error._tag === "TurnStopped"
-    return Effect.andThen(closed, Effect.delay(next, isStopped ? grown : INTERVAL_MS))
-  }
-  const next: Pull.Pull<Chunk, E | StorageError> = Effect.suspend(() =>
-    isOver
-      ? Cause.done()
-      : Effect.matchCauseEffect(owner?.pull ?? opened, {
-          onFailure: failed,
-          onSuccess: (chunk) => {
-            const frames = seen(chunk)
-            return frames === undefined ? next : Effect.succeed(frames)
-          }
-        })
-  )
-  return Push.through(
-    next,
-    () => owner?.pull,
-    seen,
-    () => isOver
-  )
-}
 
 /** Between two tries to reach an owner. */
 const INTERVAL_MS = 200

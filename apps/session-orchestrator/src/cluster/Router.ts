@@ -118,8 +118,8 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
     )
 
   return Conversations.of({
-    create: (options) =>
-      own.create({ ...options, conversationId: options.conversationId ?? LocalId.next(shards.isLocal) }),
+    create: ({ conversationId = LocalId.drawn(NewId.conversation, shards.isLocal), ...options }) =>
+      own.create({ ...options, conversationId }),
     messages: own.messages,
     counts: own.counts,
     prompt: (id, { isSubmitted, labels, prompt, turnId = NewId.turn(), webhook }) =>

@@ -95,7 +95,7 @@ export class Shards {
 
   /** Whether a call about the conversation can be carried out here at once. */
   isReady(id: Ids.ConversationId): boolean {
-    return this.find(id)?.isTaken === true && this.isSure(id)
+    return this.find(id)?.isTaken === true && this.lease.isSure(this.of(id))
   }
 
   /** Waits until it can (Shards.S1). */
@@ -103,13 +103,13 @@ export class Shards {
     return Effect.suspend(() => (this.isReady(id) ? Effect.void : (this.find(id)?.ready ?? new Elsewhere())))
   }
 
-  /** Whether the lock of a conversation is sure (`Lease`). */
+  /** Whether the lock of a conversation is sure (`Lease`). The turn of a held call has none. */
   isSure(id: Ids.ConversationId): boolean {
-    return this.lease.isSure(this.of(id))
+    return HeldCallIds.isHeld(id) || this.lease.isSure(this.of(id))
   }
 
   sure(id: Ids.ConversationId): Effect.Effect<void> {
-    return this.lease.sure(this.of(id))
+    return HeldCallIds.isHeld(id) ? Effect.void : this.lease.sure(this.of(id))
   }
 
   /** Has the turns of this runner's shards run by an orchestrator, for as long as the scope is open. */

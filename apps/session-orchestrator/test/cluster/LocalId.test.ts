@@ -4,6 +4,7 @@ import { EntityId, Sharding, TestRunner } from "effect/cluster"
 import type { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as LocalId from "../../src/cluster/LocalId.ts"
+import * as NewId from "../../src/storage/NewId.ts"
 import * as It from "../It.ts"
 
 const test = It.within(TestRunner.layer)
@@ -25,7 +26,7 @@ describe("the id of a new conversation", () => {
     const sets = fc.uniqueArray(fc.integer({ min: 1, max: SHARDS }), { minLength: SHARDS / 10, maxLength: SHARDS })
     fc.assert(
       fc.property(sets, (shards) => {
-        assert.include(shards, shardOf(LocalId.next((id) => shards.includes(shardOf(id)))))
+        assert.include(shards, shardOf(LocalId.drawn(NewId.conversation, (id) => shards.includes(shardOf(id)))))
       })
     )
   })
@@ -33,12 +34,12 @@ describe("the id of a new conversation", () => {
   test("spreads over all shards of its runner, so that a runner that is added takes its share of them", function* () {
     const shardOf = yield* placement
     const shards = new Set(Array.from({ length: SHARDS / 10 }, (_, n) => 10 * n + 1))
-    const next = () => shardOf(LocalId.next((id) => shards.has(shardOf(id))))
+    const next = () => shardOf(LocalId.drawn(NewId.conversation, (id) => shards.has(shardOf(id))))
     assert.deepStrictEqual(new Set(Array.from({ length: 2_000 }, next)), shards)
   })
 
   it("is any id on a runner without shards", () => {
-    const ids = Array.from({ length: 20 }, () => LocalId.next(() => false))
+    const ids = Array.from({ length: 20 }, () => LocalId.drawn(NewId.conversation, () => false))
     assert.strictEqual(new Set(ids).size, ids.length)
   })
 
