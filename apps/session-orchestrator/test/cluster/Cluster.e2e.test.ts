@@ -200,10 +200,21 @@ describe.concurrent("runners", () => {
       10,
       Effect.fnUntraced(function* (seconds) {
         const { both, first, runners, second } = yield* pair([`${seconds} seconds`])
-        const ids = yield* UnderWay.waiting(runners, both, 8)
+        const { ids, wakesAt } = yield* UnderWay.waiting(runners, both, 8)
         // Rule X4: half of the commands come in at the runner that is not the owner.
         const until = Date.now() + 1_000 * seconds
-        for (const id of ids) yield* first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } })
+        yield* Effect.forEach(
+          ids,
+          (id) =>
+            Process.eventually(
+              "the command to be taken",
+              first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } }),
+              ({ status }) => status !== 503
+            ),
+          { concurrency: "unbounded" }
+        )
+        // A turn that woke before its command has nothing to wait for.
+        yield* stillWaits(wakesAt)
         const before = yield* Effect.forEach(ids, (id) => second.state(id))
         yield* stillWaits(until)
         for (const { retryAt } of before) assert.strictEqual(retryAt, until)
@@ -246,7 +257,8 @@ describe.concurrent("runners", () => {
             assert.strictEqual(events.at(-1)?.type, "turn-end")
           }
           yield* Audience.seenEnd(audience, 0)
-          assert.strictEqual(runners.provider.count() - requests, ids.length)
+          const said = both.map(({ stderr }) => stderr()).join("\n")
+          assert.strictEqual(runners.provider.count() - requests, ids.length, said)
           for (const [i, id] of ids.entries()) {
             assert.deepStrictEqual(audience.get(id)?.faults, [])
             assert.deepStrictEqual(yield* at(both, i).history(id), [`user: ${id}`, `assistant: ${WHOLE}`])

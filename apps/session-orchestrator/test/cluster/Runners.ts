@@ -27,7 +27,7 @@ export interface Runners {
    */
   readonly settled: (count: number) => Effect.Effect<void, Error>
   /**
-   * Does something during which no conversation has moved, by those locks. On a machine that is so busy that a runner lost its
+   * Does something during which no conversation has moved, by those locks and by the logs. On a machine that is so busy that a runner lost its
    * shards meanwhile, it is done again.
    */
   readonly undisturbed: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Disturbed, R>
@@ -63,22 +63,29 @@ export const make = Effect.fnUntraced(function* (
     // A turn sleeps whatever the results of other turns are.
     gate: { enabled: false }
   }
+  const started: Array<Runner> = []
   const start = Effect.gen(function* () {
     const port = yield* freePort
     const directory = yield* Process.directory
-    const started = yield* Process.start({
+    const process = yield* Process.start({
       directory,
       config,
       env: { HOLDFAST_DATABASE_URL: Redacted.value(url), HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${port}` }
     })
-    return { ...started, runnerPort: port }
+    const runner = { ...process, runnerPort: port }
+    started.push(runner)
+    return runner
   }).pipe(starting.withPermits(1))
   const settled = (count: number) => settledOn(sql, count, SHARDS)
+  /** Where the conversations are, and how often turns have been taken over: a shard that has gone and come back is where it was. */
+  const traces = Effect.map(locksOf(sql), (locks) =>
+    JSON.stringify([locks, started.map(({ stderr }) => stderr().split("Took over ").length)])
+  )
   const undisturbed: Runners["undisturbed"] = (effect) =>
     Effect.gen(function* () {
-      const before = yield* locksOf(sql)
+      const before = yield* traces
       const exit = yield* Effect.exit(effect)
-      if (JSON.stringify(yield* locksOf(sql)) !== JSON.stringify(before)) return yield* new Disturbed()
+      if ((yield* traces) !== before) return yield* new Disturbed()
       return yield* exit
     }).pipe(Effect.retry({ times: 3, while: (error) => error instanceof Disturbed }))
   const startAll = (count: number) =>

@@ -29,7 +29,7 @@ export const whole = ProcessSetup.answer(WHOLE)
 export const halved = (text: string) =>
   ProcessSetup.gated(text, Math.floor(ScriptedServer.answerFrames("openai", text).length / 2))
 
-/** Has turns that are answered once with a failure wait: each made at one runner and handed in at another. */
+/** Has turns that are answered once with a failure wait: each made at one runner and handed in at another. `wakesAt`: the first of them does. */
 export const waiting = Effect.fnUntraced(function* (
   { provider }: Runners.Runners,
   runners: ReadonlyArray<Runners.Runner>,
@@ -40,8 +40,7 @@ export const waiting = Effect.fnUntraced(function* (
     provider,
     ids.map((id) => [id, ProcessSetup.overloaded])
   )
-  yield* post(runners, ids, "provider-retry")
-  return ids
+  return { ids, wakesAt: firstOf(yield* post(runners, ids, "provider-retry")) }
 })
 
 /** Sleeping turns, and streaming turns in the middle of their text; every second one has a subscriber. */
@@ -67,15 +66,15 @@ export const begin = Effect.fnUntraced(function* (
   for (const [i, id] of streaming.entries()) {
     const watcher = audience.get(id)
     if (watcher === undefined) continue
-    yield* Process.eventually(
+    // Where a busy machine moves its conversation it is asked for again, gets the whole answer, and may have ended.
+    const { isOver } = yield* Process.eventually(
       `half of turn ${i}`,
-      Effect.sync(() => watcher.current),
-      (current) => current.startsWith("cut0")
+      Effect.sync(() => ({ current: watcher.current, isOver: watcher.events.some(({ type }) => type === "turn-end") })),
+      ({ current, isOver }) => isOver || current.startsWith("cut0")
     )
+    if (isOver) return yield* new WaitIsOver()
   }
-  /** When the first of the sleeping turns wakes. */
-  const wakesAt = Math.min(...waits.map((text) => Number(/"retryAt":(\d+)/.exec(text)?.[1])))
-  return { asleep, streaming, ids, gate, audience, waitSeconds, wakesAt }
+  return { asleep, streaming, ids, gate, audience, waitSeconds, wakesAt: firstOf(waits) }
 })
 
 export type UnderWay = Effect.Success<ReturnType<typeof begin>>
@@ -175,6 +174,10 @@ export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<
       ),
     { concurrency: 8 }
   )
+
+/** When the first of the turns wakes whose waits these streams show. */
+const firstOf = (waits: ReadonlyArray<string>): number =>
+  Math.min(...waits.map((text) => Number(/"retryAt":(\d+)/.exec(text)?.[1])))
 
 /** What turns are answered the first time that they ask; after that, and all others, they get the whole answer. */
 const script = (
