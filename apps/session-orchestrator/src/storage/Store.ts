@@ -33,13 +33,14 @@ export const make = Effect.fnUntraced(function* (
   // A prompt with files is read by itself, as a long message is.
   const prompt = yield* together(1, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findWhole(sql, ids))
   const resumption = Effect.fnUntraced(function* (
-    id: Ids.TurnId
+    id: Ids.TurnId,
+    of: Ids.ConversationId
   ): Effect.fn.Return<Resumption | undefined, TableError> {
-    const found = yield* beginning(id)
+    const [found, messages] = yield* Effect.zip(beginning(id), history(of, id), { concurrent: true })
     if (found === undefined) return undefined
     const { hasFiles, turn, ...others } = found
     const content = hasFiles ? (yield* prompt(id))?.content : undefined
-    return { ...others, turn: { ...turn, ...defined({ content }) }, history: yield* history(turn.conversationId, id) }
+    return { ...others, turn: { ...turn, ...defined({ content }) }, history: messages }
   })
   const outline = yield* reads(
     (id) => `the journal of turn ${id}`,
@@ -67,9 +68,9 @@ export const make = Effect.fnUntraced(function* (
         read(`the prompt of turn ${id}`),
         Effect.map((found) => promptOf(found.get(id) ?? { prompt: undefined }))
       ),
-    /** Everything that a turn needs to run; none for an unknown turn. */
-    resumption: (id: Ids.TurnId): Effect.Effect<Option.Option<Resumption>, StorageError> =>
-      Effect.map(resumption(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
+    /** Everything that a turn of a conversation needs to run; none for an unknown turn. */
+    resumption: (id: Ids.TurnId, of: Ids.ConversationId): Effect.Effect<Option.Option<Resumption>, StorageError> =>
+      Effect.map(resumption(id, of), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     /** The newest turn of a conversation, in the order of acceptance, without those that were aborted in the queue. */
     lastTurn: yield* reads(
       (id) => `the last turn of conversation ${id}`,

@@ -59,7 +59,9 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     yield* Logged.events(NumberedData.turnId(1), [event, NumberedData.end(1, 1)], 0)
     yield* Logged.accept(NumberedData.turn(2, 1))
     expect(yield* Logged.history(NumberedData.conversationId(1))).toEqual([said])
-    expect(Option.getOrThrow(yield* store.resumption(NumberedData.turnId(2))).history).toEqual([said])
+    expect(
+      Option.getOrThrow(yield* store.resumption(NumberedData.turnId(2), NumberedData.conversationId(1))).history
+    ).toEqual([said])
     expect((yield* store.turnEvents(NumberedData.turnId(1))).map(({ json }) => json)[0]).toBe(JSON.stringify(event))
   })
 
@@ -90,7 +92,9 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     )
     const models = [first, "other/m", "third/m"]
     for (const [i, model] of models.entries()) {
-      const { conversation, turn } = Option.getOrThrow(yield* store.resumption(NumberedData.turnId(i + 1)))
+      const { conversation, turn } = Option.getOrThrow(
+        yield* store.resumption(NumberedData.turnId(i + 1), NumberedData.conversationId(1))
+      )
       expect([conversation.model, turn.model ?? conversation.model]).toEqual([model, model])
     }
     expect((yield* Logged.tail()).map(({ model }) => model)).toEqual(models)
@@ -129,7 +133,10 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       expect((yield* Logged.accept({ ...turn, ...change }))._tag).toBe("Conflict")
     const { content: _, ...read } = { ...turn, end: undefined }
     expect(yield* store.turn(turn.turnId)).toEqual(Option.some(read))
-    expect(Option.getOrThrow(yield* store.resumption(turn.turnId)).turn).toEqual({ ...turn, end: undefined })
+    expect(Option.getOrThrow(yield* store.resumption(turn.turnId, turn.conversationId)).turn).toEqual({
+      ...turn,
+      end: undefined
+    })
     expect(yield* store.prompt(turn.turnId)).toEqual(turn.content)
     expect(yield* store.prompt(NumberedData.turnId(9))).toBeUndefined()
   })
@@ -167,7 +174,10 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     yield* Logged.accept(NumberedData.turn(1, 1, { isSubmitted: true }))
     yield* Logged.accept(NumberedData.turn(2, 1))
     const isSubmitted = (n: number) =>
-      Effect.map(store.resumption(NumberedData.turnId(n)), (found) => Option.getOrThrow(found).turn.isSubmitted)
+      Effect.map(
+        store.resumption(NumberedData.turnId(n), NumberedData.conversationId(1)),
+        (found) => Option.getOrThrow(found).turn.isSubmitted
+      )
     expect(yield* Logged.accept(NumberedData.turn(1, 1))).toMatchObject({ _tag: "Known" })
     expect([yield* isSubmitted(1), yield* isSubmitted(2)]).toEqual([true, undefined])
   })
@@ -244,7 +254,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       })
     )
     const last = NumberedData.turnId(openings.length - 1)
-    const resumed = Option.getOrThrow(yield* store.resumption(last))
+    const resumed = Option.getOrThrow(yield* store.resumption(last, NumberedData.conversationId(1)))
     expect(resumed.history).toEqual(
       (yield* Logged.history(NumberedData.conversationId(1))).filter(({ turnId }) => turnId !== last)
     )
@@ -338,7 +348,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     yield* Logged.events(NumberedData.turnId(1), first, 0)
     yield* Logged.events(NumberedData.turnId(2), [NumberedData.message(2, 1, 0)], 0)
     const [one, two, none] = yield* Effect.all(
-      [1, 2, 9].map((n) => store.resumption(NumberedData.turnId(n))),
+      [1, 2, 9].map((n) => store.resumption(NumberedData.turnId(n), NumberedData.conversationId(1))),
       { concurrency: "unbounded" }
     )
     expect(one).toEqual(
@@ -393,7 +403,10 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     const turn = NumberedData.turn(9, 1, storedPrompt([{ type: "text", text: "and this" }, file]))
     yield* Logged.accept(turn)
     const [first, resumed] = yield* Effect.all(
-      [store.resumption(NumberedData.turnId(1)), store.resumption(NumberedData.turnId(9))],
+      [
+        store.resumption(NumberedData.turnId(1), NumberedData.conversationId(1)),
+        store.resumption(NumberedData.turnId(9), NumberedData.conversationId(1))
+      ],
       { concurrency: "unbounded" }
     )
     expect(Option.getOrThrow(resumed)).toMatchObject({ turn, history: messages })

@@ -6,7 +6,7 @@
  */
 import { RecordedWait } from "@holdfast/journal"
 import { Records, Toolbox, TurnStopped } from "@holdfast/kernel"
-import type { Failure, TurnEvent } from "@holdfast/wire"
+import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Option } from "effect"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
@@ -74,7 +74,7 @@ export class Entrance {
       const end = yield* InterruptedTurns.enter(this.services, session, turn)
       if (end !== undefined) return { _tag: "Sealed", end }
     }
-    const read = yield* this.read(turn)
+    const read = yield* this.read(session.conversationId, turn)
     const { end } = read.resumption.turn
     if (end !== undefined) return { _tag: "Sealed", end } // by another process, or by another life of it
     return this.ready(turn, read) ?? (yield* this.settled(session, turn, read))
@@ -90,12 +90,15 @@ export class Entrance {
   }
 
   /** `GroupRead` groups the reads. */
-  private read({ arrival, turnId }: TurnLife.TurnLife): Effect.Effect<Read, TurnStopped.TurnStopped> {
+  private read(
+    of: Ids.ConversationId,
+    { arrival, turnId }: TurnLife.TurnLife
+  ): Effect.Effect<Read, TurnStopped.TurnStopped> {
     const { log, patiently, store } = this.services
     const known = arrival?.resumption
     if (known !== undefined) return Effect.succeed({ resumption: known, known: arrival?.records ?? [] })
     const found = Effect.zipWith(
-      store.resumption(turnId),
+      store.resumption(turnId, of),
       // If a new turn has records all the same, its first record collides with them (`TurnLog.W2`).
       arrival === undefined ? log.load(turnId) : Effect.succeed<ReadonlyArray<Records.Stored>>([]),
       (resumption, known) => ({ resumption: Option.getOrThrow(resumption), known }),

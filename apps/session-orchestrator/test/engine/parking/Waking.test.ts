@@ -54,7 +54,7 @@ it.effect("Waking.U1: turns that are due together are read and continue a few at
     {
       scripts: parksThenAnswers,
       retry: waits(60),
-      store: (real) => ({ resumption: (turnId) => reading.during(real.resumption(turnId)) }),
+      store: (real) => ({ resumption: (...of) => reading.during(real.resumption(...of)) }),
       log: recordingWakes((append, turnIds) => goingOn.during(append, turnIds.length))
     },
     function* ({ conversations }) {

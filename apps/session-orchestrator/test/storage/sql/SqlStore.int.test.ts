@@ -307,7 +307,7 @@ describe("a disk that refuses", () => {
             for (const payload of damages) {
               yield* sql`UPDATE events SET payload = ${payload}
               WHERE event_id = (SELECT max(event_id) FROM events WHERE type = 'message')`
-              const error = yield* Effect.flip(store.resumption(NumberedData.turnId(2)))
+              const error = yield* Effect.flip(store.resumption(NumberedData.turnId(2), NumberedData.conversationId(1)))
               expect(error).toMatchObject({
                 concerns: "one",
                 message: expect.stringContaining("a row does not hold what Holdfast writes")
