@@ -76,6 +76,16 @@ export interface CreateOptions {
   readonly retry?: Schema.Json | undefined
 }
 
+/** What a prompt is sent with. */
+export interface PromptOptions {
+  readonly prompt: Prompt.Prompt
+  readonly turnId?: Ids.TurnId | undefined
+  readonly labels?: Labels.Labels | undefined
+  /** An address that gets the turn's end; it was checked. */
+  readonly webhook?: string | undefined
+  readonly isSubmitted?: boolean | undefined
+}
+
 /** How a turn ended, with the text of its last answer. */
 export interface TurnResult {
   readonly turnId: Ids.TurnId
@@ -110,19 +120,12 @@ export class Conversations extends Context.Service<
      */
     readonly prompt: (
       id: Ids.ConversationId,
-      options: {
-        readonly prompt: Prompt.Prompt
-        readonly turnId?: Ids.TurnId | undefined
-        readonly labels?: Labels.Labels | undefined
-        /** An address that gets the turn's end; it was checked. */
-        readonly webhook?: string | undefined
-        readonly isSubmitted?: boolean | undefined
-      }
+      options: PromptOptions
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
     /** Accepts a turn that runs the model again from the last user message (rule M1). */
     readonly retry: (
       id: Ids.ConversationId,
-      options: { readonly turnId?: Ids.TurnId | undefined; readonly isSubmitted?: boolean | undefined }
+      options: Pick<PromptOptions, "turnId" | "isSubmitted">
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
 
     /**

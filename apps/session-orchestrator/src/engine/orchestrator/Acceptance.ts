@@ -13,7 +13,7 @@
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import { type Ids, type Labels, type Prompt, defined } from "@holdfast/wire"
+import { type Ids, defined } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as TaskProgress from "../../base/system/TaskProgress.ts"
 import * as TurnLog from "../../storage/TurnLog.ts"
@@ -29,7 +29,7 @@ import {
 import type { TenancyService } from "../../storage/sqlite/Tenancy.ts"
 import {
   type ConversationNotFound,
-  type Conversations,
+  type PromptOptions,
   ShuttingDown,
   TurnConflict
 } from "../conversation/Conversations.ts"
@@ -68,7 +68,7 @@ type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | 
 export const prompt = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
-  options: Parameters<Conversations["Service"]["prompt"]>[1]
+  options: PromptOptions
 ): Accepted => {
   // A held call is the only turn of its conversation, and its request is its client's.
   const isForeign = HeldCallIds.isHeld(conversationId) && options.turnId !== HeldCallIds.turnOf(conversationId)
@@ -80,7 +80,7 @@ export const prompt = (
 export const retry = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
-  { isSubmitted, turnId }: Parameters<Conversations["Service"]["retry"]>[1]
+  { isSubmitted, turnId }: Pick<PromptOptions, "isSubmitted" | "turnId">
 ): Accepted => {
   const { store } = dependencies
   const allowed = Effect.gen(function* () {
@@ -90,7 +90,7 @@ export const retry = (
     const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
     if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
   })
-  return accept(dependencies, { conversationId, prompt: undefined, turnId, isSubmitted, allowed })
+  return accept(dependencies, { conversationId, turnId, isSubmitted, allowed })
 }
 
 /**
@@ -259,13 +259,8 @@ const firstOf = (
 /** Id of a conversation's first event (rule X3). */
 const FIRST_EVENT = 1
 
-interface Wanted {
+interface Wanted extends Partial<PromptOptions> {
   readonly conversationId: Ids.ConversationId
-  readonly prompt: Prompt.Prompt | undefined
-  readonly turnId?: Ids.TurnId | undefined
-  readonly labels?: Labels.Labels | undefined
-  readonly webhook?: string | undefined
-  readonly isSubmitted?: boolean | undefined
   /** Fails when such a turn is not allowed. */
   readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
 }
