@@ -8,7 +8,7 @@
  * ids of OpenAI's items. They stand in the message, so they survive the process.
  */
 import type * as AiSdk from "@ai-sdk/provider"
-import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
+import { UnsupportedFunctionalityError, APICallError } from "@ai-sdk/provider"
 import type { Provider } from "@holdfast/kernel"
 import { FromAsyncIterable, ToolArguments } from "@holdfast/providers"
 import { cut, type Json, type Message, type Model, type ModelRequest, type Usage } from "holdfast"
@@ -22,9 +22,9 @@ import {
   usageOf
 } from "holdfast/bridge"
 import { defined } from "@holdfast/wire"
-import { concealed } from "./internal/ConcealedError.ts"
 import * as Files from "./internal/Files.ts"
 import { type FinishPart, isCut } from "./internal/FinishPart.ts"
+import * as Record from "effect/Record"
 
 /** A model of any version of the specification that the AI SDK supports. */
 export type AnyModel = AiSdk.LanguageModelV4 | AiSdk.LanguageModelV3 | AiSdk.LanguageModelV2
@@ -64,6 +64,36 @@ export const providerOf = (
     },
     conceal && ((error) => concealed(error, conceal))
   )
+
+// Copies of errors without secrets: endpoints often quote the key that they reject.
+
+/** The error with its texts concealed, five causes deep. What an endpoint was sent is left out. */
+export const concealed = (error: unknown, conceal: (text: string) => string, depth = 5): unknown => {
+  if (typeof error === "string") return conceal(error)
+  if (typeof error !== "object" || error === null) return error
+  if (!(error instanceof Error)) return plain(error, conceal)
+  const cause = depth === 0 ? undefined : concealed(error.cause, conceal, depth - 1)
+  if (APICallError.isInstance(error)) {
+    const { isRetryable, message, responseBody, responseHeaders, statusCode, url } = error
+    return new APICallError({
+      message: conceal(message),
+      url: conceal(url),
+      requestBodyValues: {},
+      isRetryable,
+      cause,
+      ...defined({
+        statusCode,
+        responseBody: responseBody && conceal(responseBody),
+        responseHeaders: responseHeaders && Record.map(responseHeaders, (value) => conceal(value))
+      })
+    })
+  }
+  const { code, status, statusCode, type } = error as {
+    readonly [field in "code" | "status" | "statusCode" | "type"]?: unknown
+  }
+  const copy = Object.assign(new Error(conceal(error.message), { cause }), defined({ code, status, statusCode, type }))
+  return Object.defineProperty(copy, "name", { value: error.name })
+}
 
 // --- internal
 
@@ -184,4 +214,13 @@ const outputOf = (output: Json, isError: boolean) =>
 const optionsOf = (part: Metadata.Proof): object => {
   const providerOptions = Metadata.metadataOf(part)
   return Object.keys(providerOptions).length === 0 ? {} : { providerOptions }
+}
+
+/** An error part of a stream: JSON of the endpoint. */
+const plain = (error: object, conceal: (text: string) => string): unknown => {
+  try {
+    return JSON.parse(conceal(JSON.stringify(error)))
+  } catch {
+    return new Error("An error that is no JSON")
+  }
 }

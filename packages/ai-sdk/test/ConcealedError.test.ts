@@ -2,7 +2,7 @@
 import { APICallError } from "@ai-sdk/provider"
 import { Classification } from "@holdfast/policy"
 import { assert, describe, it } from "vitest"
-import { concealed } from "../src/internal/ConcealedError.ts"
+import { concealed } from "../src/AiSdkModel.ts"
 
 const KEY = "sk-of-the-night"
 const conceal = (text: string) => text.replaceAll(KEY, "[redacted]")

@@ -4,7 +4,7 @@ import * as CommandMethods from "./CommandMethods.ts"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
 import type { ConversationCommand } from "./transport/ServiceTransport.ts"
 import { randomId } from "./transport/Waiting.ts"
-import { ask, type CallOptions, type Shared, Turn } from "./Turn.ts"
+import { ask, type CallOptions, type ClientParts, Turn } from "./Turn.ts"
 
 /** Options of a turn. */
 export interface TurnOptions extends CallOptions {
@@ -45,9 +45,9 @@ interface Calls extends CommandMethods.Shape {
 /** A conversation of the service. Commands resolve once they are on disk; where there is nothing to change they do nothing. */
 export class Conversation extends CommandMethods.base<Calls>() implements CommandMethods.Sender<Calls> {
   readonly id: string
-  readonly #shared: Shared
+  readonly #shared: ClientParts
 
-  constructor(shared: Shared, id: string) {
+  constructor(shared: ClientParts, id: string) {
     super()
     this.#shared = shared
     this.id = id

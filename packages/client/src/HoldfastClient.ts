@@ -34,7 +34,7 @@ import * as Cursor from "./stream/Cursor.ts"
 import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
 import type { ChosenTransport } from "./transport/ServiceTransport.ts"
 import { randomId } from "./transport/Waiting.ts"
-import { ask, type CallOptions, type Shared, Turn } from "./Turn.ts"
+import { ask, type CallOptions, type ClientParts, Turn } from "./Turn.ts"
 
 /** Where the service is, and how patient the client is with it. */
 export interface ClientOptions {
@@ -92,7 +92,7 @@ export interface ReportOptions extends CallOptions {
 
 /** A client of one service. */
 export class HoldfastClient {
-  readonly #shared: Shared
+  readonly #shared: ClientParts
 
   constructor(options: ClientOptions = {}) {
     const { retryForMs = 30_000, token } = options

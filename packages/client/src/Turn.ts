@@ -1,9 +1,8 @@
 /** One turn: its events, its end, and the commands that need its id alone. */
-import type { TurnEvent, TurnExplanation, TurnState } from "@holdfast/wire"
+import type { TurnEvent, TurnExplanation, TurnState, Failure } from "@holdfast/wire"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
 import type * as Cursor from "./stream/Cursor.ts"
 import type { ServiceTransport } from "./transport/ServiceTransport.ts"
-import { answerOf, resultOf, type TurnResult } from "./TurnResult.ts"
 
 /** Options of a call. */
 export interface CallOptions {
@@ -11,14 +10,14 @@ export interface CallOptions {
 }
 
 /** What a client passes on to what it makes. */
-export interface Shared {
+export interface ClientParts {
   readonly transport: ServiceTransport
   readonly retryForMs: number
   readonly backoff: Cursor.Backoff
 }
 
 /** Makes a call that may be made again. The service is of the same protocol: its answer is not checked again. */
-export const ask = <A>({ transport }: Shared, path: string, signal: AbortSignal | undefined, body?: unknown) =>
+export const ask = <A>({ transport }: ClientParts, path: string, signal: AbortSignal | undefined, body?: unknown) =>
   transport.call({ method: body === undefined ? "GET" : "POST", path, body, isRepeatable: true, signal }) as Promise<A>
 
 /**
@@ -33,11 +32,11 @@ export class Turn implements AsyncIterable<TurnEvent.TurnEvent> {
   readonly id: string
   /** Of a turn that was submitted: false where the same turn was submitted before, and nothing was added. */
   readonly isNew: boolean | undefined
-  readonly #shared: Shared
+  readonly #shared: ClientParts
   #conversationId: string | undefined
 
   constructor(
-    shared: Shared,
+    shared: ClientParts,
     id: string,
     { conversationId, isNew }: { readonly conversationId?: string; readonly isNew?: boolean } = {}
   ) {
@@ -101,4 +100,28 @@ export class Turn implements AsyncIterable<TurnEvent.TurnEvent> {
     this.#conversationId ??= (await this.getState({ signal })).conversationId
     return this.#conversationId
   }
+}
+
+/** How a turn ended. */
+export interface TurnResult {
+  readonly turnId: string
+  readonly status: TurnEvent.TurnStatus
+  /** The text of its last answer. */
+  readonly text: string
+  /** Set on `failed`. */
+  readonly error?: Failure.Failure
+  /** The event of the end: attempts, waits, usage, report. */
+  readonly end: TurnEvent.TurnEnd
+}
+
+/** The text of the answer that an event has; absent where it has none. */
+export const answerOf = (event: TurnEvent.TurnEvent): string | undefined =>
+  event.type === "message" && event.message.role === "assistant"
+    ? event.message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
+    : undefined
+
+/** The result of a turn, from its end and its last answer. */
+export const resultOf = (end: TurnEvent.TurnEnd, text: string): TurnResult => {
+  const { error, status, turnId } = end
+  return { turnId, status, text, ...(error === undefined ? undefined : { error }), end }
 }

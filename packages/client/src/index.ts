@@ -13,5 +13,5 @@ export {
   type TurnFilter
 } from "./HoldfastClient.ts"
 export type { CallOptions, Turn } from "./Turn.ts"
-export type { TurnResult } from "./TurnResult.ts"
+export type { TurnResult } from "./Turn.ts"
 export { webSocket } from "./transport/SocketTransport.ts"

@@ -1,6 +1,6 @@
 /** How a model is read and wrapped. The real LangChain is in `runtimes/src/bridges/`. */
 import { assert, describe, it, vi } from "vitest"
-import * as Chunks from "../src/Chunks.ts"
+import * as LangChainModel from "../src/LangChainModel.ts"
 import { HeldTokens } from "../src/LangChainModel.ts"
 import { holdfast } from "../src/index.ts"
 
@@ -116,7 +116,7 @@ describe("chunks", () => {
     { message: { content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] } },
     { message: { content: "", additional_kwargs: { tool_outputs: [{ type: "image_generation_call" }] } } }
   ])("rule D4: %j is content", (chunk) => {
-    assert.isTrue(Chunks.isContentChunk(chunk))
+    assert.isTrue(LangChainModel.isContentChunk(chunk))
   })
 
   it.each([
@@ -124,11 +124,11 @@ describe("chunks", () => {
     { message: { content: [{ type: "text", text: "" }] } },
     { message: { content: [], usage_metadata: { input_tokens: 3 } } }
   ])("rule C8: %j is none", (chunk) => {
-    assert.isFalse(Chunks.isContentChunk(chunk))
+    assert.isFalse(LangChainModel.isContentChunk(chunk))
   })
 
   it("rule D4: a file in the events of a response is content", () => {
-    const isContent = Chunks.CONTENT._streamChatModelEvents
+    const isContent = LangChainModel.CONTENT._streamChatModelEvents
     assert.isTrue(isContent({ event: "content-block-start", content: { type: "image" } }))
     assert.isFalse(isContent({ event: "content-block-start", content: { type: "text" } }))
   })
@@ -142,7 +142,7 @@ describe("chunks", () => {
     [{ event: "message-finish" }, false],
     [{ event: "message-finish", reason: "stop" }, true]
   ])("%j ends its response: %s", (chunk, expected) => {
-    assert.strictEqual(Chunks.isEnd(chunk), expected)
+    assert.strictEqual(LangChainModel.isEnd(chunk), expected)
   })
 })
 

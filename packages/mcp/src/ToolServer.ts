@@ -23,9 +23,10 @@ import type * as Scope from "effect/Scope"
 import { identity } from "effect/Function"
 import type { ToolServerConfig } from "./ToolServerConfig.ts"
 import { CallError, type ServerConnection, StartError } from "./Connection.ts"
+import * as Offers from "./Offers.ts"
 import type { Offer } from "./Offers.ts"
-import * as ToolList from "./ToolList.ts"
 import * as ToolOutput from "./ToolOutput.ts"
+import * as ToolNames from "./ToolNames.ts"
 
 /** ToolServer.S2. Short enough for a person who waits; long enough that a server that cannot start costs next to nothing. */
 export const RESTARTS = Backoff.steps([1_000, 2_000, 5_000, 10_000, 30_000], 60_000)
@@ -68,7 +69,7 @@ export const make = Effect.fnUntraced(function* (
   const { name } = config
   const tried = Latch.makeUnsafe()
   const up = Latch.makeUnsafe()
-  const tools = ToolList.make(config, conceal)
+  const tools = toolList(config, conceal)
   let connection: ServerConnection | undefined
   let isOffered = false
   let failures = 0
@@ -154,6 +155,44 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
+// Reads and keeps the list of a server's tools.
+//
+// Names and descriptions are kept without the server's secrets.
+//
+// Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them. The same warning is logged once.
+
+/** The tools of one server. */
+interface ToolList {
+  /** The last list, filtered by `allow`, `deny` and the limits; empty before the first one. */
+  readonly known: () => ReadonlyArray<Offer>
+  /** Reads the list from the server. */
+  readonly read: (connection: ServerConnection) => Effect.Effect<void, CallError>
+  /** The same after a start: warns about configured names that match no tool. */
+  readonly readFirst: (connection: ServerConnection) => Effect.Effect<void, CallError>
+}
+
+/** An empty list. `conceal` redacts the server's secrets. */
+const toolList = (config: ToolServerConfig, conceal: (text: string) => string): ToolList => {
+  let known: ReadonlyArray<Offer> = []
+  let warned: string | undefined
+  const list = Effect.fnUntraced(function* (connection: ServerConnection) {
+    const { isCut, tools } = yield* connection.list
+    const selection = Offers.select(tools.filter(({ name }) => isAllowed(config, name)))
+    known = selection.kept.map((tool) => concealed(tool, conceal))
+    const warning = Offers.warningOf(config.name, selection, isCut)
+    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning))
+    warned = warning
+    return tools
+  })
+  return {
+    known: () => known,
+    read: (connection) => Effect.asVoid(list(connection)),
+    readFirst: Effect.fnUntraced(function* (connection: ServerConnection) {
+      for (const warning of unknownNames(config, yield* list(connection))) yield* Effect.logWarning(warning)
+    })
+  }
+}
+
 // --- internal
 
 /** The model must know this before it repeats a call. */
@@ -167,7 +206,7 @@ const count = (tools: number): string => (tools === 1 ? "1 tool" : `${tools} too
 const startOf = (
   { startTimeout }: ToolServerConfig,
   connect: Effect.Effect<ServerConnection, StartError, Scope.Scope>,
-  tools: ToolList.ToolList
+  tools: ToolList
 ): Effect.Effect<ServerConnection, StartError, Scope.Scope> =>
   Effect.gen(function* () {
     const connection = yield* connect
@@ -229,3 +268,23 @@ const pingAfterDoubts = (connection: ServerConnection): Effect.Effect<string> =>
     Effect.forever,
     Effect.catch(({ message }) => Effect.succeed(message))
   )
+
+const isAllowed = ({ allow, deny }: ToolServerConfig, tool: string): boolean =>
+  (allow === undefined || ToolNames.matches(allow, tool)) && !ToolNames.matches(deny, tool)
+
+/** Warnings about names in the configuration that match no tool and are most likely misspelt. */
+const unknownNames = (
+  { allow = [], confirm, deny, idempotent, name }: ToolServerConfig,
+  tools: ReadonlyArray<Offer>
+): ReadonlyArray<string> =>
+  Object.entries({ allow, confirm, deny, idempotent }).flatMap(([key, patterns]) =>
+    patterns
+      .filter((pattern) => !tools.some((tool) => ToolNames.matches([pattern], tool.name)))
+      .map((pattern) => `tools.${name}.${key} has "${pattern}", and ${name} has no such tool.`)
+  )
+
+/** A model reads descriptions too, and many servers put their own address into them. */
+const concealed = ({ description, inputSchema, name }: Offer, conceal: (text: string) => string): Offer => {
+  const schema: Schema.Json = JSON.parse(conceal(JSON.stringify(inputSchema)))
+  return { name, description: description === undefined ? undefined : conceal(description), inputSchema: schema }
+}

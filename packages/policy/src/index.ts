@@ -11,7 +11,7 @@ export * as FinalReport from "./profile/FinalReportSettings.ts"
 export * as Heap from "./Heap.ts"
 export * as Hint from "./hint/Hint.ts"
 export * as LimitWindows from "./hint/LimitWindows.ts"
-export * as Jitter from "./decision/Jitter.ts"
+
 export * as Models from "./routing/Models.ts"
 export * as Preview from "./simulation/Preview.ts"
 export * as Prices from "./spend/Prices.ts"

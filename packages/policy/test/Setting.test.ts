@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
 import * as Durations from "../src/profile/Durations.ts"
 import * as Profile from "../src/profile/Profile.ts"
-import { profiles } from "../src/profile/Profiles.ts"
+import { profiles } from "../src/profile/Profile.ts"
 import { RetrySettings } from "../src/profile/RetrySettings.ts"
 import * as Setting from "../src/profile/Setting.ts"
 

@@ -3,7 +3,6 @@
  *
  * The format's quirks are in `anthropic/Request.ts` and `anthropic/Response.ts`; one attempt over HTTP is in `transport/HttpAttempt.ts`.
  */
-import * as Files from "./anthropic/Files.ts"
 import * as Request from "./anthropic/Request.ts"
 import * as Response from "./anthropic/Response.ts"
 import type * as Endpoint from "./http/Endpoint.ts"
@@ -22,7 +21,7 @@ export const make = (options: Options): Transport.Making =>
     {
       pathOf: () => (/\/v1\/*$/.test(options.baseUrl) ? "/messages" : "/v1/messages"),
       authorize: (key) => ({ "x-api-key": key }),
-      refuses: Files.refuses,
+      refuses: Request.refuses,
       bodyOf: (request) => Request.make(request, options),
       machineOf: Response.make
     }

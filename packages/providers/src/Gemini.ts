@@ -3,7 +3,6 @@
  *
  * The format's quirks are in `gemini/Request.ts` and `gemini/Response.ts`; one attempt over HTTP is in `transport/HttpAttempt.ts`.
  */
-import * as Files from "./gemini/Files.ts"
 import * as Request from "./gemini/Request.ts"
 import * as Response from "./gemini/Response.ts"
 import type * as Endpoint from "./http/Endpoint.ts"
@@ -22,7 +21,7 @@ export const make = (options: Options): Transport.Making =>
     {
       pathOf: (model) => pathOf(options.baseUrl, model),
       authorize: (key) => ({ "x-goog-api-key": key }),
-      refuses: Files.refuses,
+      refuses: Request.refuses,
       bodyOf: (request) => Request.make(request, options),
       machineOf: Response.make
     }

@@ -6,7 +6,6 @@
  * The format's quirks are in `openai/Request.ts` and `openai/Response.ts`; one attempt over HTTP is in `transport/HttpAttempt.ts`.
  */
 import type * as Endpoint from "./http/Endpoint.ts"
-import * as Files from "./openai/Files.ts"
 import * as Request from "./openai/Request.ts"
 import * as Response from "./openai/Response.ts"
 import * as Transport from "./Transport.ts"
@@ -20,7 +19,7 @@ export const make = (given: Options): Transport.Making => {
   return Transport.make(options, {
     pathOf: () => "/chat/completions",
     authorize: Transport.bearer,
-    refuses: Files.refuses,
+    refuses: Request.refuses,
     bodyOf: (request) => Request.make(request, options),
     machineOf: Response.make
   })

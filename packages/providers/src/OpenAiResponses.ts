@@ -5,7 +5,6 @@
  * quirks are in `responses/Request.ts` and `responses/Response.ts`; one attempt over HTTP is in `transport/HttpAttempt.ts`.
  */
 import type * as Endpoint from "./http/Endpoint.ts"
-import * as Files from "./responses/Files.ts"
 import * as Request from "./responses/Request.ts"
 import * as Response from "./responses/Response.ts"
 import * as Transport from "./Transport.ts"
@@ -18,7 +17,7 @@ export const make = (options: Options): Transport.Making =>
   Transport.make(options, {
     pathOf: () => "/responses",
     authorize: Transport.bearer,
-    refuses: Files.refuses,
+    refuses: Request.refuses,
     bodyOf: (request) => Request.make(request, options),
     machineOf: Response.make
   })

@@ -103,7 +103,6 @@ it("the main entry does not load the HTTP API", () => {
     "TurnEvent",
     "TurnCourse",
     "TurnExplanation",
-    "TurnState",
-    "UtcTime"
+    "TurnState"
   ])
 })

@@ -251,7 +251,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
-    path: "packages/policy/src/routing/Plan.ts",
+    path: "packages/policy/src/routing/FallbackChain.ts",
     operator: "boundary",
     before: "at > 0",
     line: "order: at > 0 ? [...order.slice(at), ...order.slice(0, at)] : order,",

@@ -1,6 +1,6 @@
 /** Moments as a person writes them on a command line: a length of time, a time of day, a day, or a date. */
 import { Duration } from "effect"
-import * as DailyTime from "../base/text/DailyTime.ts"
+import * as LocalTime from "../base/text/LocalTime.ts"
 import * as DurationText from "../base/text/DurationText.ts"
 import * as Declaration from "./Declaration.ts"
 
@@ -16,7 +16,7 @@ export const PAST: Declaration.Form<number> = {
   expected: '"12 hours", a time of day such as "22:00", "yesterday", or a date such as "2026-11-22T07:00:00Z"',
   read: (text, now) => {
     const daysAgo = ["today", "yesterday"].indexOf(text)
-    return daysAgo === -1 ? read(text, now, false) : DailyTime.onDay(MIDNIGHT, now, -daysAgo)
+    return daysAgo === -1 ? read(text, now, false) : LocalTime.onDay(MIDNIGHT, now, -daysAgo)
   }
 }
 
@@ -37,7 +37,7 @@ export const flag = (does: string, more = "") =>
 
 const read = (text: string, now: number, isAhead: boolean): number | undefined => {
   const time = text.replace(/^\d:/, "0$&")
-  if (DailyTime.PATTERN.test(time)) return (isAhead ? DailyTime.next : DailyTime.last)(time, now)
+  if (LocalTime.DAILY.test(time)) return (isAhead ? LocalTime.nextDaily : LocalTime.lastDaily)(time, now)
   const length = DurationText.parse(text)
   if (length !== undefined) return now + (isAhead ? 1 : -1) * Duration.toMillis(length)
   const date = DATE.test(text) ? Date.parse(text) : Number.NaN

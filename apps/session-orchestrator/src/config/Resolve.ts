@@ -16,14 +16,14 @@ import { isLoopback } from "../base/system/Loopback.ts"
 import { ConfigError, type Values } from "./Config.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import * as ProviderTable from "./ProviderTable.ts"
-import type * as ConfigProblem from "./reading/ConfigProblem.ts"
+import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
-import { type Findings, secretIn } from "./reading/Expansion.ts"
+import { type Findings, secretIn, expansionOf } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
-import { parseRunner, SHORTEST_TOKEN } from "./reading/SettingTypes.ts"
+import { parseRunner, SHORTEST_TOKEN, SECRET_NAME } from "./reading/SettingTypes.ts"
 import * as Sources from "./reading/Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
-import * as ToolTable from "./ToolTable.ts"
+import type { ToolServerConfig, ToolServerReach } from "@holdfast/mcp"
 
 /** The three sources, and the surroundings. */
 interface Given extends Sources.Sources {
@@ -51,7 +51,7 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
   }
 
   const providers = ProviderTable.make(settings.providers ?? {}, models, findings)
-  const tools = ToolTable.make(settings.tools ?? {}, findings)
+  const tools = toolServers(settings.tools ?? {}, findings)
   const { model, notice } = ModelChoice.choose(settings, providers, simulated, originOf("model"), findings)
 
   const { token: _token, tokenEnv, ...server } = { ...Settings.DEFAULTS.server, ...settings.server }
@@ -119,6 +119,38 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
   })
 }
 
+// Builds the table of tool servers, with their variables expanded.
+//
+// The value of a variable is a secret, and so is every header's value. A literal value in `env` is a secret if its name suggests one;
+// otherwise it is most likely a setting, and redacting `production` in every log would not help.
+
+/** Builds the table, in the order of the file. */
+export const toolServers = (
+  settings: Readonly<Record<string, Settings.ToolServerSettings>>,
+  findings: Findings
+): ReadonlyArray<ToolServerConfig> =>
+  Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServerConfig> => {
+    const path = ["tools", name]
+    const place = ConfigProblem.formatPath(path)
+    const expansion = expansionOf(findings)
+    const literals: Array<Redacted.Redacted> = []
+    const { allow, args, command, cwd, env, headers, required, url, ...plain } = { ...Settings.DEFAULTS.tool, ...entry }
+    findings.problems.push(...misplaced(place, entry))
+    let reach: ToolServerReach
+    if (command !== undefined) {
+      const values = expansion.record(env, [...path, "env"], "variables")
+      literals.push(...Object.entries(values).flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : [])))
+      reach = { type: "stdio", command, args, env: values, cwd: cwd === undefined ? undefined : findings.absolute(cwd) }
+    } else if (url !== undefined) {
+      reach = { type: "http", url, headers: expansion.record(headers, [...path, "headers"], "headers") }
+      literals.push(...Object.values(reach.headers))
+    } else {
+      findings.problems.push({ place, message: "it has no command and no url. Expected one of the two." })
+      return []
+    }
+    return [{ ...plain, name, reach, isRequired: required, allow, secrets: [...expansion.secrets, ...literals] }]
+  })
+
 // --- internal
 
 /** The secret that the file has, or that it names the variable of, if it is long enough. */
@@ -184,3 +216,15 @@ const unprotected = (host: string, origin: Sources.SettingOrigin): ConfigProblem
     `or listen on ${Settings.DEFAULTS.server.host}.`,
   isOfService: true
 })
+
+/** The problems of keys that do not apply beside the others. */
+const misplaced = (place: string, entry: Settings.ToolServerSettings): ReadonlyArray<ConfigProblem.ConfigProblem> => {
+  if (entry.command !== undefined && entry.url !== undefined) {
+    return [{ place: `${place}.url`, message: "there is a command too. Keep one of them." }]
+  }
+  const [keys, message] =
+    entry.url === undefined
+      ? ([["headers"], "a server that is started by its command has none. Expected env."] as const)
+      : ([["args", "env", "cwd"], "a server that is reached by its url has none."] as const)
+  return keys.filter((key) => entry[key] !== undefined).map((key) => ({ place: `${place}.${key}`, message }))
+}

@@ -11,9 +11,9 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import type { ProviderCall } from "@holdfast/kernel/host"
-import { ContentGate, Dialect, Progress } from "@holdfast/providers/dialects"
-import { ContentCoding } from "@holdfast/providers/raw"
+import { ContentGate, Dialect } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
+import { ContentCoding } from "@holdfast/providers/raw"
 import { Failure } from "@holdfast/wire"
 import { Exit } from "effect"
 import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
@@ -185,7 +185,7 @@ class Attempt implements ProviderCall.Running {
     const passed = this.gate?.feed(bytes) ?? []
     if (this.state === "passing") {
       const { dialect } = this.options
-      if (this.answer === undefined || Progress.isProgress(dialect, bytes, this.answer)) this.listener.progress()
+      if (this.answer === undefined || ContentGate.isProgress(dialect, bytes, this.answer)) this.listener.progress()
       if (this.isCoded) return true
       for (const each of passed) this.write(each)
     } else {

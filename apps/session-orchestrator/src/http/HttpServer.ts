@@ -17,7 +17,6 @@ import { HttpRouter, HttpServer, HttpServerError, HttpServerRequest, HttpServerR
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import type { ListenOptions } from "node:net"
-import * as ApiPaths from "./ApiPaths.ts"
 import * as BodyBudget from "../base/system/BodyBudget.ts"
 import * as Condition from "../base/system/Condition.ts"
 import * as Access from "./Access.ts"
@@ -184,7 +183,7 @@ const shareWith = (cors: Access.Cors, request: HttpServerRequest.HttpServerReque
 
 /** The methods of a path; those of a provider are not known. */
 const methodsOf = (url: string): ReadonlyArray<string> => {
-  const methods = ApiPaths.methodsOf(url)
+  const methods = ProblemResponse.methodsOf(url)
   return methods.length === 0 ? ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] : methods
 }
 

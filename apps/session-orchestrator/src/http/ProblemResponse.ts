@@ -8,21 +8,26 @@
  * passed on.
  */
 import { Quote } from "@holdfast/wire"
-import { Problem } from "@holdfast/wire/api"
-import { Cause, Effect, Predicate, Schema, SchemaIssue } from "effect"
+import { Problem, Api } from "@holdfast/wire/api"
+import { Cause, Effect, Predicate, Schema, SchemaIssue, Option } from "effect"
 import {
   HttpServerError,
   type HttpServerRequest,
   HttpServerRespondable,
   HttpServerResponse,
-  ProblemDetails
+  ProblemDetails,
+  FindMyWay,
+  HttpMethod
 } from "effect/http"
-import { HttpApiError } from "effect/http-api"
+import { HttpApiError, HttpApi } from "effect/http-api"
 import { randomUUID } from "node:crypto"
-import * as ApiPaths from "./ApiPaths.ts"
 import { type Server, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
+import * as Address from "../gateway/Address.ts"
+import * as PercentText from "../base/text/PercentText.ts"
+import * as DocsPage from "./docs/DocsPage.ts"
+import * as PageRoutes from "./page/PageRoutes.ts"
 
 /** A problem as a response, with its headers. */
 export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.HttpServerRequest) =>
@@ -31,7 +36,7 @@ export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.
       case "UnauthorizedProblem":
         return HttpServerResponse.setHeader(response, "www-authenticate", "Bearer")
       case "MethodNotAllowedProblem":
-        return HttpServerResponse.setHeader(response, "allow", ApiPaths.methodsOf(request.url).join(", "))
+        return HttpServerResponse.setHeader(response, "allow", methodsOf(request.url).join(", "))
       case "BusyProblem":
         return HttpServerResponse.setHeader(response, "connection", "close") // its descriptor is needed
       default:
@@ -74,6 +79,32 @@ export const answerMalformed = (server: Server): void => {
   })
 }
 
+// Lists the API's paths and methods, to distinguish a wrong method from a wrong path.
+
+const routes = FindMyWay.make<true>({ ignoreTrailingSlash: true })
+
+/** The API's own paths are checked where they are declared. */
+const add = (method: string, path: string): void => routes.on(method, path as FindMyWay.PathInput, true)
+
+for (const path of [Api.OPENAPI_PATH, ...DocsPage.paths]) add("GET", path)
+for (const [method, path] of PageRoutes.paths) add(method, path)
+HttpApi.reflect(Api.Api, {
+  onGroup: () => {},
+  onEndpoint: ({ endpoint }) => add(endpoint.method, endpoint.path)
+})
+
+/** The first segment of a path with invalid percent-encoding: the router finds no call for such a path. */
+export const undecodableIn = (url: string): string | undefined =>
+  Address.pathOf(url)
+    .split("/")
+    .find((segment) => Option.isNone(PercentText.decode(segment)))
+
+/** The methods of a path, as an `Allow` header lists them; empty for an unknown path. */
+export const methodsOf = (url: string): ReadonlyArray<string> => {
+  const methods = Array.from(HttpMethod.all).filter((method) => routes.find(method, Address.pathOf(url)) !== undefined)
+  return (methods.includes("GET") ? [...methods, "HEAD"] : methods).toSorted()
+}
+
 // --- internal
 
 const problemOf = (error: unknown, request: HttpServerRequest.HttpServerRequest): Problem.Problem | undefined => {
@@ -90,12 +121,12 @@ const problemOf = (error: unknown, request: HttpServerRequest.HttpServerRequest)
 }
 
 const noRoute = (request: HttpServerRequest.HttpServerRequest): Problem.Problem => {
-  const undecodable = ApiPaths.undecodable(request.url)
+  const undecodable = undecodableIn(request.url)
   if (undecodable !== undefined) {
     const detail = `The path has ${Quote.of(undecodable)}, which cannot be decoded: expected "%" and two hexadecimal digits, as UTF-8.`
     return new Problem.InvalidRequest({ detail })
   }
-  const methods = ApiPaths.methodsOf(request.url)
+  const methods = methodsOf(request.url)
   return methods.length === 0
     ? new Problem.NotFound({ detail: "No call has this path. /docs lists all calls." })
     : new Problem.MethodNotAllowed({ detail: `This path takes ${methods.join(", ")}; not ${request.method}.` })

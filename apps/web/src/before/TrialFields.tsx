@@ -1,6 +1,6 @@
 /** The fields of a dry run: outages, and the settings to change. Errors of the service are beside them. */
 import { type ReactNode, useId } from "react"
-import { ModelList } from "../conversation/ModelList.tsx"
+import { ModelList } from "../conversation/ModelForm.tsx"
 import type * as TrialForm from "./TrialForm.ts"
 
 interface TrialFieldsProps {

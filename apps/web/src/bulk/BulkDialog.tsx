@@ -1,6 +1,6 @@
 /** Asks before a command goes to many turns: it names the command, their number, their endpoint, and the effect. */
 import { useId, useLayoutEffect, useRef, useState } from "react"
-import { ModelList } from "../conversation/ModelList.tsx"
+import { ModelList } from "../conversation/ModelForm.tsx"
 import * as BulkChoice from "./BulkChoice.ts"
 import type { BulkProgress } from "./useBulk.ts"
 

@@ -5,7 +5,6 @@ import { type ReactNode, type Ref, useId, useImperativeHandle, useRef } from "re
 import * as Attached from "../attach/Attached.ts"
 import * as Draft from "../attach/Draft.ts"
 import { PromptBox } from "../attach/PromptBox.tsx"
-import * as Sending from "../attach/Sending.ts"
 import { useAttached } from "../attach/useAttached.ts"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
@@ -27,8 +26,8 @@ export const Composer = ({ children, conversationId, isBusy, ref }: ComposerProp
   const queries = useQueryClient()
   const sending = useMutation({
     // The same id again is the same turn: a prompt whose response was lost is sent again.
-    mutationFn: async ({ turnId, ...draft }: Sending.PromptDraft & { readonly turnId: string }) =>
-      Service.client.conversation(conversationId).prompt(await Sending.promptOf(draft), { turnId }),
+    mutationFn: async ({ turnId, ...draft }: Draft.PromptDraft & { readonly turnId: string }) =>
+      Service.client.conversation(conversationId).prompt(await Draft.promptOf(draft), { turnId }),
     onSuccess: () => {
       Draft.keep(conversationId, "")
       if (field.current !== null) field.current.value = ""
@@ -51,9 +50,9 @@ export const Composer = ({ children, conversationId, isBusy, ref }: ComposerProp
       onSubmit={(event) => {
         event.preventDefault()
         const draft = { text: field.current?.value.trim() ?? "", files: attached.files }
-        if (Sending.isEmpty(draft) || sending.isPending) return
-        const isAgain = sending.isError && Sending.isSame(sending.variables, draft)
-        sending.mutate({ ...draft, turnId: isAgain ? sending.variables.turnId : Sending.newId() })
+        if (Draft.isEmpty(draft) || sending.isPending) return
+        const isAgain = sending.isError && Draft.isSame(sending.variables, draft)
+        sending.mutate({ ...draft, turnId: isAgain ? sending.variables.turnId : Draft.newId() })
       }}
     >
       <label className="hidden" htmlFor={id}>

@@ -5,9 +5,8 @@ import { useRef } from "react"
 import * as Actions from "../palette/Actions.ts"
 import * as Service from "../service/Service.ts"
 import * as PageRoute from "../shell/PageRoute.ts"
-import { CommandFailure } from "./CommandFailure.tsx"
+import { CommandFailure, useCommand } from "./CommandFailure.tsx"
 import * as MarkdownTranscript from "./MarkdownTranscript.ts"
-import { useCommand } from "./useCommand.ts"
 
 interface MenuProps {
   readonly conversationId: string

@@ -3,13 +3,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useId, useRef } from "react"
 import * as Draft from "../attach/Draft.ts"
 import { PromptBox } from "../attach/PromptBox.tsx"
-import * as Sending from "../attach/Sending.ts"
 import { useAttached } from "../attach/useAttached.ts"
 import { useConfiguration } from "../health/useHealth.ts"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as PageRoute from "../shell/PageRoute.ts"
-import { ModelList } from "./ModelList.tsx"
+import { ModelList } from "./ModelForm.tsx"
 import "./new.css"
 
 /** The form of a new conversation. */
@@ -21,7 +20,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
   const configured = useConfiguration().data?.entries.find(({ key }) => key === "model")?.value
   const opening = useMutation({
     mutationFn: async ({ files, text, ...options }: Opening) =>
-      Service.client.submit(await Sending.promptOf({ files, text }), options),
+      Service.client.submit(await Draft.promptOf({ files, text }), options),
     onSuccess: async (turn) => {
       Draft.keep(NEW, "")
       const { conversationId } = await turn.getState()
@@ -39,14 +38,14 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
         event.preventDefault()
         const form = new FormData(event.currentTarget)
         const draft = { text: valueOf(form, "prompt"), files: attached.files }
-        if (Sending.isEmpty(draft) || opening.isPending) return
+        if (Draft.isEmpty(draft) || opening.isPending) return
         const model = valueOf(form, "model")
         const tags = valueOf(form, "tags")
           .split(/[\s,]+/)
           .filter((tag) => tag !== "")
         const asked = { ...draft, ...(model === "" ? {} : { model }), ...(tags.length === 0 ? {} : { tags }) }
         const before = opening.isError && isSame(opening.variables, asked) ? opening.variables.turnId : undefined
-        opening.mutate({ ...asked, turnId: before ?? Sending.newId() })
+        opening.mutate({ ...asked, turnId: before ?? Draft.newId() })
       }}
     >
       <h1>New conversation</h1>
@@ -93,7 +92,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
 /** The draft of the first prompt: no conversation has this id. */
 const NEW = "+"
 
-interface Opening extends Sending.PromptDraft {
+interface Opening extends Draft.PromptDraft {
   readonly turnId: string
   readonly model?: string
   readonly tags?: ReadonlyArray<string>
@@ -105,4 +104,4 @@ const valueOf = (form: FormData, name: string): string => {
 }
 
 const isSame = (before: Opening, asked: Omit<Opening, "turnId">): boolean =>
-  Sending.isSame(before, asked) && before.model === asked.model && before.tags?.join() === asked.tags?.join()
+  Draft.isSame(before, asked) && before.model === asked.model && before.tags?.join() === asked.tags?.join()

@@ -2,8 +2,7 @@
 import { Count, type Prompt } from "@holdfast/wire"
 import { useQuery } from "@tanstack/react-query"
 import * as Service from "../service/Service.ts"
-import { CommandFailure } from "./CommandFailure.tsx"
-import { useCommand } from "./useCommand.ts"
+import { CommandFailure, useCommand } from "./CommandFailure.tsx"
 
 /** Between two reads of the prompts, while they fail. */
 const AGAIN_MS = 2_000

@@ -5,8 +5,7 @@ import { useId } from "react"
 import * as Moments from "../text/Moments.ts"
 import * as Actions from "../palette/Actions.ts"
 import { useNow } from "../time/Now.ts"
-import { CommandFailure } from "./CommandFailure.tsx"
-import { useCommand } from "./useCommand.ts"
+import { CommandFailure, useCommand } from "./CommandFailure.tsx"
 
 interface ToolQuestionProps {
   readonly conversationId: string

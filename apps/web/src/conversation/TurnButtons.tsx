@@ -2,8 +2,7 @@
 import { Count } from "@holdfast/wire"
 import * as Actions from "../palette/Actions.ts"
 import * as Service from "../service/Service.ts"
-import { CommandFailure } from "./CommandFailure.tsx"
-import { useCommand } from "./useCommand.ts"
+import { CommandFailure, useCommand } from "./CommandFailure.tsx"
 
 /** A turn that runs, and what is behind it. */
 export interface Stoppable {

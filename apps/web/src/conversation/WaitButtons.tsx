@@ -4,10 +4,8 @@ import { useId, useRef, useState } from "react"
 import * as Actions from "../palette/Actions.ts"
 import * as Moments from "../text/Moments.ts"
 import { LineForm } from "./LineForm.tsx"
-import { ModelForm } from "./ModelForm.tsx"
-import { useModels } from "./useModels.ts"
-import { CommandFailure } from "./CommandFailure.tsx"
-import { useCommand } from "./useCommand.ts"
+import { ModelForm, useModels } from "./ModelForm.tsx"
+import { CommandFailure, useCommand } from "./CommandFailure.tsx"
 
 interface WaitButtonsProps {
   readonly conversationId: string

@@ -6,7 +6,7 @@
 import type { TurnCourse, TurnState } from "@holdfast/wire"
 import { keepPreviousData, useQueries } from "@tanstack/react-query"
 import * as Service from "../service/Service.ts"
-import { useSettled } from "../time/useSettled.ts"
+import { useSettled } from "../time/Now.ts"
 import type { Drawn } from "./VisibleRows.ts"
 
 /** Rows of one call. */

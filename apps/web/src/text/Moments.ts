@@ -1,5 +1,5 @@
 /** Durations and moments for people, in the units and the clock of the command line. Pure. */
-import { UtcTime } from "@holdfast/wire"
+import { Rfc3339 } from "@holdfast/wire"
 
 /** A countdown: `7 h 02 m`, `4 m 09 s`, `9 s`. Rounded up, so that it reads 0 s only once it is over. */
 export const countdown = (ms: number): string => {
@@ -42,7 +42,7 @@ export const clock = (at: number): string => ofMinute().format(at)
 export const after = (at: number, waitMs: number): string => (waitMs < 60_000 ? ofSecond() : ofMinute()).format(at)
 
 /** A text of the service, whose times are UTC, with times of this place. */
-export const local = (words: string, now: number): string => UtcTime.local(words, (at) => time(at, now))
+export const local = (words: string, now: number): string => Rfc3339.local(words, (at) => time(at, now))
 
 /** A moment as a field for local times (`datetime-local`) has it, to the minute. */
 export const forField = (at: number): string =>

@@ -1,8 +1,21 @@
-/** The present second, shared by all countdowns of the page. */
-import { useSyncExternalStore } from "react"
+/** The present second, shared by all countdowns of the page; and a value once it has stayed the same for a moment. */
+import { useSyncExternalStore, useEffect, useState } from "react"
 
 /** The time in epoch milliseconds, once a second. */
 export const useNow = (): number => useSyncExternalStore(subscribe, read)
+
+/** Between two keys of a person who types. */
+const QUIET_MS = 300
+
+/** The value as it was when it last stayed the same for a moment; at first as it is. */
+export const useSettled = <A>(value: A, quietMs: number = QUIET_MS): A => {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), quietMs)
+    return () => clearTimeout(timer)
+  }, [value, quietMs])
+  return settled
+}
 
 // --- internal
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
-import * as Lanes from "../../src/before/Lanes.ts"
+import * as SchedulePicture from "../../src/before/SchedulePicture.tsx"
 
 const preview = {
   model: "a/m",
@@ -26,20 +26,20 @@ const preview = {
 }
 
 it("a lane has a call for each retry, and marks where another model is called", () => {
-  const [whole, kind] = Lanes.of("as configured", preview)
+  const [whole, kind] = SchedulePicture.lanesOf("as configured", preview)
   expect(whole?.calls.map(({ atMs }) => atMs)).toEqual([0, 5_000, 15_000])
   expect(kind?.calls).toEqual([{ atMs: 0 }, { atMs: 0, switchedTo: "b/m" }, { atMs: 1_000, switchedTo: undefined }])
-  expect([whole, kind].map((lane) => lane && Lanes.wordsOf(lane))).toEqual([
+  expect([whole, kind].map((lane) => lane && SchedulePicture.wordsOf(lane))).toEqual([
     "as configured: 2 retries within 15 s, then the turn fails",
     "as configured: auth, refused: 2 retries within 1 s, over b/m, and so on"
   ])
-  expect(Lanes.lengthOf(Lanes.of("x", preview))).toBe(15_000)
+  expect(SchedulePicture.lengthOf(SchedulePicture.lanesOf("x", preview))).toBe(15_000)
 })
 
 it("the axis has at most seven marks, from 0 on, within its length", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1_000, max: 400 * 86_400_000 }), (length) => {
-      const ticks = Lanes.ticksOf(length)
+      const ticks = SchedulePicture.ticksOf(length)
       expect(ticks[0]).toBe(0)
       expect(ticks.length).toBeLessThanOrEqual(7)
       expect(ticks.every((tick) => tick <= length)).toBe(true)

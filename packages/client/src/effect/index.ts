@@ -42,8 +42,7 @@ import {
   type TurnFilter
 } from "../HoldfastClient.ts"
 import type { ConversationCommand } from "../transport/ServiceTransport.ts"
-import type { Turn as PromiseTurn } from "../Turn.ts"
-import type { TurnResult } from "../TurnResult.ts"
+import type { Turn as PromiseTurn, TurnResult } from "../Turn.ts"
 import type { ConversationView } from "../view/ConversationView.ts"
 
 /** A call of the service. */

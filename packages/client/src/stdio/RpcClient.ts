@@ -8,11 +8,10 @@
  * RpcClient.C4. Persisted events come in order and without a gap, so their count is the id of the last one: what the next process
  *     continues after (X3).
  */
-import { LineSplitter } from "@holdfast/wire/rpc"
-import type { RpcLines } from "@holdfast/wire/rpc"
+import { LineSplitter, type RpcLines } from "@holdfast/wire/rpc"
 import { JsonShape, type Prompt, type TurnEvent } from "@holdfast/wire"
 import * as CommandMethods from "../CommandMethods.ts"
-import { answerOf, resultOf, type TurnResult } from "../TurnResult.ts"
+import { answerOf, resultOf, type TurnResult } from "../Turn.ts"
 import { Pushed } from "../stream/Pushed.ts"
 import * as ProcessChannel from "./ProcessChannel.ts"
 import { RpcError } from "../ClientError.ts"

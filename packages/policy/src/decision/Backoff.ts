@@ -88,6 +88,18 @@ export const sumBefore = (schedule: Schedule, n: number, enoughMs: number = Infi
   return sum
 }
 
+/** Adds from 0 up to `factor` times the delay: never less than the delay itself (P5). `factor` is from 0 to 1. */
+export interface Jitter {
+  readonly factor: number
+}
+
+/** Adds nothing. */
+export const noJitter: Jitter = { factor: 0 }
+
+/** Returns the jitter of a delay, in whole milliseconds: from 0 up to, and not including, `factor` times the delay. */
+export const jitterMs = (jitter: Jitter, delayMs: number, spread: number): number =>
+  Math.floor(delayMs * jitter.factor * spread)
+
 // --- internal
 
 const bounded = (ms: number): number => (ms < LONGEST_MS ? Math.max(0, Math.round(ms)) : LONGEST_MS)

@@ -15,7 +15,6 @@ import * as Backoff from "./Backoff.ts"
 import * as Budget from "./Budget.ts"
 import * as Gate from "../gate/Gate.ts"
 import type { FinalReportSetting } from "../profile/FinalReportSettings.ts"
-import * as Jitter from "./Jitter.ts"
 import * as ReasonLimits from "./ReasonLimits.ts"
 import type { Routing } from "../routing/Routing.ts"
 import type { SpendGuard } from "./SpendGuard.ts"
@@ -36,7 +35,7 @@ export interface RetryPolicy {
   readonly schedule: Backoff.Schedule
   /** The waits and limits of single reasons, where they differ from the schedule. */
   readonly reasons: ReasonLimits.ReasonRules
-  readonly jitter: Jitter.Jitter
+  readonly jitter: Backoff.Jitter
   /** Retries of a step, as `counts` counts them. Every retry counts, one without a wait too. Absent: no limit. */
   readonly maxRetries?: number
   /** Whether `maxRetries` counts the retries after the first attempt (P3), or all attempts (A2). */
@@ -191,7 +190,7 @@ const granted = (
 
   // Jitter takes at most the rest of the budget, and never causes a refusal.
   const roomMs = Math.min(leftMs, capMs) - grantedMs
-  const jitterMs = Math.min(Jitter.jitterMs(policy.jitter, scheduledMs, spent.spread), Math.floor(roomMs))
+  const jitterMs = Math.min(Backoff.jitterMs(policy.jitter, scheduledMs, spent.spread), Math.floor(roomMs))
   return RetryDecision.Delay({
     delayMs: grantedMs + jitterMs,
     scheduledMs,

@@ -10,7 +10,6 @@ import * as Fields from "../classification/Fields.ts"
 import * as Instant from "./Instant.ts"
 import { type Headers, until, untilDate } from "./LimitHeaders.ts"
 import * as Span from "./Span.ts"
-import * as WallClock from "./WallClock.ts"
 
 /** The parts of a body that may have a delay: the objects of an error, and its texts (C4). */
 export interface HintSources {
@@ -71,7 +70,7 @@ export const textDelays = ({ texts }: HintSources, serverNow: number): ReadonlyA
     for (const [, clock] of searched.matchAll(WAIT_CLOCK)) delays.push(Span.parseClock(clock ?? ""))
     for (const [, date] of searched.matchAll(WAIT_HTTP_DATE)) delays.push(untilDate(date ?? "", serverNow))
     for (const [, epoch] of searched.matchAll(BEHIND_BAR)) delays.push(until(epoch ?? "", serverNow))
-    for (const time of WallClock.timesIn(searched, serverNow)) delays.push(time - serverNow)
+    for (const time of Instant.timesIn(searched, serverNow)) delays.push(time - serverNow)
     return delays.filter((delay) => delay !== undefined)
   })
 

@@ -1,7 +1,7 @@
 /**
  * Decides routes along fallback chains (P6 to P9).
  *
- * `Plan.ts` has the order of targets, `Prospect.ts` their availability. A used-up quota limits what the error names (C12) until its
+ * `Prospect.ts` has the availability of targets. A used-up quota limits what the error names (C12) until its
  * reset, and another credential is used, without a wait; a rate limit keeps its credential: it is over within a minute, and a new
  * credential would lose the prompt cache (P7). Any other failure that a target may have caused puts it into cooldown, and the next
  * target takes over, without a wait (P8). Faults of the request, bugs of the program (C10) and rejected responses (A9) would occur
@@ -11,18 +11,19 @@
  * retries, each of which counts.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
-import { Target } from "@holdfast/wire"
+import { Target, defined } from "@holdfast/wire"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
+import type { ConsideredTarget } from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as WaitRules from "../decision/WaitRules.ts"
 import * as RouteDecision from "./RouteDecision.ts"
 import * as Pauses from "./Pauses.ts"
-import * as Plan from "./Plan.ts"
 import * as Prospect from "./Prospect.ts"
-import type * as Routing from "./Routing.ts"
+import * as Routing from "./Routing.ts"
 import * as Standing from "./Standing.ts"
+import * as Models from "./Models.ts"
 
 /** Returns the first route of a step: the first free target in order, or else the target that is free first (P9). */
 export const begin = (
@@ -31,10 +32,10 @@ export const begin = (
   known: Prospect.Known,
   now: number
 ): Router.Beginning => {
-  const plan = Plan.of(chain, question, known)
+  const plan = planOf(chain, question, known)
   const prospects = plan.order.map((target) => Prospect.of(known, target, question.current, now))
   const chosen = prospects.find(({ freeAt }) => freeAt <= now) ?? Prospect.soonest(prospects)
-  return { route: chosen === undefined ? { target: question.primary } : Plan.routeTo(plan, chosen) }
+  return { route: chosen === undefined ? { target: question.primary } : routeTo(plan, chosen) }
 }
 
 /** Decides about a failure, and returns its findings about its target and credential. */
@@ -55,6 +56,61 @@ export const direct = (
     changes: scene.changes
   }
 }
+
+// Orders the targets of a fallback chain, from the turn's present target.
+//
+// The primary comes first; under "never" the order begins at the turn's present target (P9). A fallback must fit the request. The primary
+// is skipped only if it does not take a file of the prompt, and a fallback does.
+
+/** The targets of a chain, in order, for one request. */
+export interface RoutePlan {
+  readonly primary: Target.Target
+  /** The key of the chain; absent: there is none. */
+  readonly role: string | undefined
+  readonly order: ReadonlyArray<Target.Target>
+  /** The targets that the request does not fit. */
+  readonly unfit: ReadonlyArray<ConsideredTarget>
+}
+
+/** Makes the plan for a request of a turn. */
+export const planOf = (chain: Routing.FallbackChain, question: Router.Question, known: Prospect.Known): RoutePlan => {
+  const { current, primary, request } = question
+  const role = [Target.format(primary), Routing.ANY_PRIMARY].find((key) => Object.hasOwn(chain.chains, key))
+  const standIns = (role === undefined ? undefined : chain.chains[role])?.filter(
+    (target) => !Prospect.isSame(target, primary)
+  )
+  const judged = (standIns ?? []).map((target) => ({
+    target,
+    unfit: Models.unfit(known.models, request, target, known.countTokens)
+  }))
+  const fit = judged.filter(({ unfit }) => unfit === undefined).map(({ target }) => target)
+  const isSkipped = fit.length > 0 && Models.isUnfitForFiles(known.models, request, primary)
+  const order = isSkipped ? fit : [primary, ...fit]
+  const at = chain.revert === "never" ? order.findIndex((target) => isAt(current, target)) : 0
+  return {
+    primary,
+    role,
+    order: at > 0 ? [...order.slice(at), ...order.slice(0, at)] : order,
+    unfit: [
+      ...(isSkipped ? [{ target: Target.format(primary), unfit: "files" as const }] : []),
+      ...judged.flatMap(({ target, unfit }) => (unfit === undefined ? [] : [{ target: Target.format(target), unfit }]))
+    ]
+  }
+}
+
+/** Whether a route leads to a target. */
+export const isAt = (route: Route.Route | undefined, target: Target.Target): boolean =>
+  route !== undefined && Prospect.isSame(route.target, target)
+
+/** Makes the route to a target of the plan, with its role (P8). */
+export const routeTo = (
+  { primary, role }: RoutePlan,
+  { credential, target }: Prospect.TargetProspect
+): Route.Route => ({
+  target,
+  ...defined({ credential }),
+  ...(role === undefined || Prospect.isSame(target, primary) ? {} : { role })
+})
 
 // --- internal
 
@@ -78,7 +134,7 @@ interface Scene {
   readonly policy: RetryPolicy.RetryPolicy
   readonly situation: Directive.Situation
   readonly question: Router.Question
-  readonly plan: Plan.RoutePlan
+  readonly plan: RoutePlan
   readonly here: Route.Route
   readonly tried: Tried
   /** Includes the findings of this failure. */
@@ -135,7 +191,7 @@ const sceneOf = (
 ): Scene => {
   const { failure, now } = situation
   const here = question.current ?? { target: question.primary }
-  const plan = Plan.of(chain, question, before)
+  const plan = planOf(chain, question, before)
   const tried = triedOf(question.state)
 
   const credential = Prospect.credentialOf(before, here)
@@ -200,7 +256,7 @@ const spareOf = (
 const moveOf = ({ here, isCooling, known, plan, prospects, situation, spare, tried }: Scene): Move | undefined => {
   const elsewhere = prospects.find(
     ({ freeAt, target }) =>
-      freeAt <= situation.now && !Plan.isAt(here, target) && !tried.targets.includes(Target.format(target))
+      freeAt <= situation.now && !isAt(here, target) && !tried.targets.includes(Target.format(target))
   )
   // A cooling target gets another credential only if no other target is free.
   if (spare !== undefined && !(isCooling && elsewhere !== undefined)) {
@@ -215,7 +271,7 @@ const moveOf = ({ here, isCooling, known, plan, prospects, situation, spare, tri
   if (elsewhere === undefined) return undefined
   return {
     because: "other-target",
-    route: Plan.routeTo(plan, elsewhere),
+    route: routeTo(plan, elsewhere),
     tried: { ...tried, targets: [...tried.targets, Target.format(here.target)] }
   }
 }
@@ -256,7 +312,7 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   const asked = RouteDecision.askedOf(failure, to, here, known, now)
   const decision = RetryPolicy.decide(policy, retries, asked, spent)
   if (decision._tag === "Refused") return RouteDecision.exhausted(policy, decision, situation, ways)
-  const route = Plan.routeTo(plan, to)
+  const route = routeTo(plan, to)
   return RouteDecision.retry(situation, decision, {
     ...(RouteDecision.isSameRoute(route, here) ? {} : { route }),
     ...untried(question),
@@ -268,7 +324,7 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
 const hopefulOf = ({ here, known, prospects, situation: { failure } }: Scene): ReadonlyArray<Prospect.TargetProspect> =>
   prospects.filter((prospect) => {
     if (Prospect.isRouteTo(prospect, here, known)) return failure.retryable
-    return prospect.isHopeful || (failure.retryable && Plan.isAt(here, prospect.target))
+    return prospect.isHopeful || (failure.retryable && isAt(here, prospect.target))
   })
 
 const consideredTargetOf = (

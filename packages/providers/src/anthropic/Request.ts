@@ -8,11 +8,11 @@
  * Source: Claude API documentation, "Messages", "Extended thinking", "Prompt caching", "Handling tool use".
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Message } from "@holdfast/wire"
+import { defined, type Message, FilePart } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
-import * as RequestFiles from "../requests/Files.ts"
+import type { JsonFields } from "../requests/BodyPatch.ts"
+import * as Files from "../requests/Files.ts"
 import * as PromptParts from "../requests/PromptParts.ts"
-import * as Files from "./Files.ts"
 
 type Json = BodyPatch.JsonFields
 
@@ -52,10 +52,44 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
   )
 }
 
+// Encodes files as content blocks of the Messages API.
+//
+// | file | block |
+// |---|---|
+// | image: JPEG, PNG, GIF, WebP | `image`; its source is `base64` or `url` |
+// | PDF | `document`; its source is `base64` or `url` |
+// | text | `document` with a source of plain `text` |
+//
+// Source: Claude API documentation, "Vision", "PDF support", "Messages" (content blocks).
+
+/** What the format cannot carry. */
+export const refuses: Files.Refuses = (part) => {
+  switch (FilePart.kindOf(part)) {
+    case "image":
+      return "url" in part || IMAGES.includes(part.mediaType) ? undefined : `of images it takes ${IMAGES.join(", ")}`
+    case "pdf":
+      return undefined
+    case "text":
+      return "data" in part ? undefined : "the Messages API reads only images and PDFs from an address; send the bytes"
+    case "audio":
+    case "video":
+    case "file":
+      return "the Messages API takes images, PDFs and text"
+  }
+}
+
+/** The block of a file that the format can carry. */
+export const encodeFile = (part: FilePart.FilePart): JsonFields => {
+  const kind = FilePart.kindOf(part)
+  const source = sourceOf(part, kind)
+  if (kind === "image") return { type: "image", source }
+  return { type: "document", source, ...(part.name === undefined ? undefined : { title: part.name }) }
+}
+
 // --- internal
 
 const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined): ReadonlyArray<Json> => {
-  const messages = RequestFiles.handedOver(request.messages, Files.refuses)
+  const messages = Files.handedOver(request.messages, refuses)
   const turns = PromptParts.joined(messages, (message) => contentOf(message, request))
   for (const { parts } of turns) parts.sort((a, b) => rank(a) - rank(b))
   const last = turns.at(-1)
@@ -82,7 +116,7 @@ const contentOf = (message: Message.Message, request: Provider.ProviderRequest):
       return message.content.map((result) => ({
         type: "tool_result",
         tool_use_id: toolUseId(result.toolCallId),
-        content: RequestFiles.partsOf(result, Files.refuses)?.flatMap(inputBlocks) ?? PromptParts.outputText(result),
+        content: Files.partsOf(result, refuses)?.flatMap(inputBlocks) ?? PromptParts.outputText(result),
         ...(result.isError ? { is_error: true } : undefined)
       }))
     default:
@@ -91,7 +125,7 @@ const contentOf = (message: Message.Message, request: Provider.ProviderRequest):
 }
 
 const inputBlocks = (part: Message.InputPart): ReadonlyArray<Json> => {
-  if (part.type === "file") return [Files.encode(part)]
+  if (part.type === "file") return [encodeFile(part)]
   return part.text === "" ? [] : [{ type: "text", text: part.text }]
 }
 
@@ -122,3 +156,12 @@ const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
   ...defined({ description: tool.description }),
   input_schema: tool.inputSchema
 })
+
+const IMAGES = ["image/jpeg", "image/png", "image/gif", "image/webp"]
+
+const sourceOf = (part: FilePart.FilePart, kind: FilePart.FileKind): JsonFields => {
+  if (!("data" in part)) return { type: "url", url: part.url }
+  return kind === "text"
+    ? { type: "text", media_type: "text/plain", data: Files.textOf(part) }
+    : { type: "base64", media_type: part.mediaType, data: part.data }
+}

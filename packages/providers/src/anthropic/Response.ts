@@ -5,18 +5,17 @@
  * Source: Claude API documentation, "Streaming messages".
  */
 import type { Provider } from "@holdfast/kernel"
-import type { Message } from "@holdfast/wire"
-import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import { type Message, defined } from "@holdfast/wire"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf, countOf } from "../decoding/Json.ts"
 import type { Machine } from "../decoding/Protocol.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
 import { ContentBlocks } from "./ContentBlocks.ts"
-import * as Usage from "./Usage.ts"
 
 /** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */
 export const make = (idOf: (n: number) => string): Machine => {
   const blocks = new ContentBlocks(idOf)
   const usage = UsageMeter.make()
-  let counts = Usage.none
+  let counts = noUsage
   let finishReason: Message.FinishReason | undefined
   /** The message that has begun, with its id where it has one. */
   let message: { readonly id: unknown } | undefined
@@ -24,8 +23,8 @@ export const make = (idOf: (n: number) => string): Machine => {
 
   const count = (json: unknown) => {
     if (!isObject(json)) return
-    counts = Usage.merge(counts, json)
-    usage.set(Usage.toUsage(counts))
+    counts = mergeUsage(counts, json)
+    usage.set(toUsage(counts))
   }
 
   const stopped = (json: unknown, out: Array<Provider.ProviderEvent>) => {
@@ -99,6 +98,40 @@ export const make = (idOf: (n: number) => string): Machine => {
     kept: () => blocks.kept
   }
 }
+
+// Converts the Messages API's token counts to `Message.Usage`.
+//
+// Anthropic's `input_tokens` excludes tokens read from and written to the prompt cache; `inputTokens` includes them. (Claude API
+// documentation, "Prompt caching", tracking cache performance)
+
+/** The API's counts; `message_delta` repeats changed ones, as totals. */
+export interface UsageCounts {
+  readonly input: number | undefined
+  readonly output: number | undefined
+  readonly cacheRead: number | undefined
+  readonly cacheWrite: number | undefined
+}
+
+/** No counts. */
+export const noUsage: UsageCounts = { input: undefined, output: undefined, cacheRead: undefined, cacheWrite: undefined }
+
+/** Updates the counts with those of a `usage` object. */
+export const mergeUsage = (counts: UsageCounts, usage: JsonObject): UsageCounts => ({
+  input: countOf(usage.input_tokens) ?? counts.input,
+  output: countOf(usage.output_tokens) ?? counts.output,
+  cacheRead: countOf(usage.cache_read_input_tokens) ?? counts.cacheRead,
+  cacheWrite: countOf(usage.cache_creation_input_tokens) ?? counts.cacheWrite
+})
+
+/** The counts as usage. */
+export const toUsage = (counts: UsageCounts): Message.Usage =>
+  defined({
+    inputTokens:
+      counts.input === undefined ? undefined : counts.input + (counts.cacheRead ?? 0) + (counts.cacheWrite ?? 0),
+    outputTokens: counts.output,
+    cachedInputTokens: counts.cacheRead,
+    cacheWriteTokens: counts.cacheWrite
+  })
 
 // --- internal
 

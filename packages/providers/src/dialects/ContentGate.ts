@@ -189,3 +189,11 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
     received: () => held
   }
 }
+
+/** Longer reads count as progress without being read. Pings and comments of all formats have less. */
+const LONGEST_PING = 100
+
+/** Whether a read after content has more than pings, comments and blanks, for limits on silence (C8). Only short reads are looked into. */
+export const isProgress = (dialect: Dialect, bytes: Uint8Array, head: AnswerHead): boolean =>
+  bytes.length > LONGEST_PING ||
+  AnswerFrames.all(AnswerFrames.ofEvents(), bytes).some((frame) => dialect.judge(frame, head).kind !== "preamble")

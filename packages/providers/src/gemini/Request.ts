@@ -9,11 +9,11 @@
  * Source: Gemini API reference, "Generating content"; documentation, "Function calling", "Thought signatures", "System instructions".
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Message } from "@holdfast/wire"
+import { defined, type Message, FilePart } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
-import * as RequestFiles from "../requests/Files.ts"
+import type { JsonFields } from "../requests/BodyPatch.ts"
+import * as Files from "../requests/Files.ts"
 import * as PromptParts from "../requests/PromptParts.ts"
-import * as Files from "./Files.ts"
 import * as Signature from "./Signature.ts"
 
 type Json = BodyPatch.JsonFields
@@ -35,12 +35,38 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
   )
 }
 
+// Encodes files as parts of a Gemini request.
+//
+// | file | part |
+// |---|---|
+// | image, PDF, sound, video, as bytes | `inlineData` |
+// | the same at an address | `fileData` |
+// | text | `text`, between `<file>` tags with its name |
+//
+// Source: Gemini API documentation, "Image understanding", "Document understanding", "Audio understanding", "Video understanding".
+
+/** What the format cannot carry. */
+export const refuses: Files.Refuses = (part) => {
+  const kind = FilePart.kindOf(part)
+  if (kind === "file") return "Gemini takes images, PDFs, sound, videos and text"
+  if ("data" in part) return undefined
+  if (kind === "text") return "Gemini reads no text from an address; send the bytes"
+  return part.mediaType.endsWith("/*") ? "Gemini needs the exact media type of a file at an address" : undefined
+}
+
+/** The part of a file that the format can carry. */
+export const encodeFile = (part: FilePart.FilePart): JsonFields => {
+  if (!("data" in part)) return { fileData: { mimeType: part.mediaType, fileUri: part.url } }
+  if (FilePart.kindOf(part) === "text") return { text: Files.asText(part) }
+  return { inlineData: { mimeType: part.mediaType, data: part.data } }
+}
+
 // --- internal
 
 const contentsOf = (request: Provider.ProviderRequest): ReadonlyArray<Json> => {
   /** The ids that the model itself gave to its calls: it finds the results by them. */
   const ids = new Set<string>()
-  const messages = RequestFiles.handedOver(request.messages, Files.refuses, (file) => Files.refuses(file) === undefined)
+  const messages = Files.handedOver(request.messages, refuses, (file) => refuses(file) === undefined)
   return PromptParts.joined(messages, (message) => partsOf(message, request, ids)).map(({ isModel, parts }) => ({
     role: isModel ? "model" : "user",
     parts
@@ -65,7 +91,7 @@ const partsOf = (
 }
 
 const inputParts = (part: Message.InputPart): ReadonlyArray<Json> => {
-  if (part.type === "file") return [Files.encode(part)]
+  if (part.type === "file") return [encodeFile(part)]
   return part.text === "" ? [] : [{ text: part.text }]
 }
 
@@ -98,7 +124,7 @@ const modelParts = (
       }
       case "file": {
         const thoughtSignature = signatureOf(part) ?? (isStrict ? Signature.FOREIGN : undefined)
-        return [{ ...Files.encode(part), ...defined({ thoughtSignature }) }]
+        return [{ ...encodeFile(part), ...defined({ thoughtSignature }) }]
       }
       default:
         return part satisfies never
@@ -122,7 +148,7 @@ const responseOf = (result: Message.ToolResultPart, ids: ReadonlySet<string>): J
 }
 
 const filesOf = (result: Message.ToolResultPart): ReadonlyArray<Json> =>
-  RequestFiles.ofResult(result, Files.refuses, result.toolName).flatMap(inputParts)
+  Files.ofResult(result, refuses, result.toolName).flatMap(inputParts)
 
 const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
   name: tool.name,

@@ -9,14 +9,13 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
-import { JsonShape, type Message } from "@holdfast/wire"
-import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import { JsonShape, type Message, defined } from "@holdfast/wire"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf, countOf } from "../decoding/Json.ts"
 import * as ModelFile from "../decoding/ModelFile.ts"
 import { OpenParts } from "../decoding/OpenParts.ts"
 import type { Machine } from "../decoding/Protocol.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
 import * as Signature from "./Signature.ts"
-import * as Usage from "./Usage.ts"
 
 /** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */
 export const make = (idOf: (n: number) => string): Machine => {
@@ -65,7 +64,7 @@ export const make = (idOf: (n: number) => string): Machine => {
         out.push({ type: "error", failure: PARTIAL_CALL })
         return "failed"
       }
-      if (isObject(frame.usageMetadata)) usage.set(Usage.read(frame.usageMetadata))
+      if (isObject(frame.usageMetadata)) usage.set(usageOf(frame.usageMetadata))
       for (const json of given) part(json, out)
       const reason = textOf(candidate.finishReason)
       const failure =
@@ -99,6 +98,27 @@ export const make = (idOf: (n: number) => string): Machine => {
     held: () => parts.held,
     kept: () => parts.kept
   }
+}
+
+// Converts Gemini's token counts to `Message.Usage`.
+//
+// Source: Gemini API reference, "Generating content" (`UsageMetadata`); "Context caching".
+
+/**
+ * Reads a `usageMetadata` object.
+ *
+ * **Gotchas**
+ *
+ * `candidatesTokenCount` does not include thoughts, and `promptTokenCount` does not include the results of hosted tools; both are added.
+ */
+export const usageOf = (usage: JsonObject): Message.Usage => {
+  const thoughts = countOf(usage.thoughtsTokenCount)
+  return defined({
+    inputTokens: sum(countOf(usage.promptTokenCount), countOf(usage.toolUsePromptTokenCount)),
+    outputTokens: sum(countOf(usage.candidatesTokenCount), thoughts),
+    reasoningTokens: thoughts,
+    cachedInputTokens: countOf(usage.cachedContentTokenCount)
+  })
 }
 
 // --- internal
@@ -168,3 +188,6 @@ const FINISH_REASONS: ReadonlyMap<string, Message.FinishReason> = new Map([
   ["IMAGE_SAFETY", "content-filter"],
   ["IMAGE_PROHIBITED_CONTENT", "content-filter"]
 ])
+
+const sum = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0)

@@ -7,11 +7,11 @@
  * Source: OpenAI, API reference, "Create chat completion"; limited to the fields that compatible servers accept, too.
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, Message } from "@holdfast/wire"
+import { defined, Message, FilePart } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
-import * as RequestFiles from "../requests/Files.ts"
+import type { JsonFields } from "../requests/BodyPatch.ts"
+import * as Files from "../requests/Files.ts"
 import * as PromptParts from "../requests/PromptParts.ts"
-import * as Files from "./Files.ts"
 
 type Json = BodyPatch.JsonFields
 
@@ -39,9 +39,7 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
       model: request.target.model,
       messages: [
         ...(request.system === undefined || request.system === "" ? [] : [{ role: "system", content: request.system }]),
-        ...RequestFiles.handedOver(request.messages, Files.refuses).flatMap((message) =>
-          messagesOf(message, request, options)
-        )
+        ...Files.handedOver(request.messages, refuses).flatMap((message) => messagesOf(message, request, options))
       ],
       ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
       stream: true,
@@ -50,6 +48,50 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
     request.target.model,
     options
   )
+
+// Encodes files as parts of a chat completion's messages.
+//
+// | file | part |
+// |---|---|
+// | image, as bytes or at an address | `image_url` |
+// | `audio/wav`, `audio/mpeg` | `input_audio` |
+// | text | `text`, between `<file>` tags with its name |
+// | any other application type, such as PDF | `file` with `file_data` |
+//
+// Source: OpenAI, "Images and vision", "Audio and speech", "File inputs" (chat completions).
+
+/** What the format cannot carry. */
+export const refuses: Files.Refuses = (part) => {
+  const kind = FilePart.kindOf(part)
+  if (kind === "image") return undefined
+  if (!("data" in part)) return "chat completions reads only images from an address; send the bytes"
+  if (kind === "video") return "chat completions has no part for videos"
+  if (kind === "audio" && AUDIO.get(part.mediaType) === undefined)
+    return "of sound, chat completions has parts for audio/wav and audio/mpeg"
+  return undefined
+}
+
+/** The part of a file that the format can carry. */
+export const encodeFile = (part: FilePart.FilePart): JsonFields => {
+  const kind = FilePart.kindOf(part)
+  if (!("data" in part)) return { type: "image_url", image_url: { url: part.url } }
+  const { data, mediaType, name } = part
+  const dataUrl = `data:${mediaType};base64,${data}`
+  switch (kind) {
+    case "image":
+      return { type: "image_url", image_url: { url: dataUrl } }
+    case "audio":
+      return { type: "input_audio", input_audio: { data, format: AUDIO.get(mediaType) ?? mediaType } }
+    case "text":
+      return { type: "text", text: Files.asText(part) }
+    case "pdf":
+    case "video":
+    case "file":
+      return { type: "file", file: { filename: name ?? Files.nameOf(mediaType), file_data: dataUrl } }
+    default:
+      return kind satisfies never
+  }
+}
 
 // --- internal
 
@@ -83,12 +125,12 @@ const contentOf = (parts: ReadonlyArray<Message.InputPart>): string | ReadonlyAr
   parts.every((part) => part.type === "text")
     ? parts.map(({ text }) => text).join("\n")
     : parts.flatMap((part) =>
-        part.type === "file" ? [Files.encode(part)] : part.text === "" ? [] : [{ type: "text", text: part.text }]
+        part.type === "file" ? [encodeFile(part)] : part.text === "" ? [] : [{ type: "text", text: part.text }]
       )
 
 const filesOfResults = ({ content }: Message.ToolMessage): ReadonlyArray<Json> => {
   const parts = content.flatMap((result) =>
-    RequestFiles.ofResult(result, Files.refuses, `call ${result.toolCallId} (${result.toolName})`)
+    Files.ofResult(result, refuses, `call ${result.toolCallId} (${result.toolName})`)
   )
   return parts.length === 0 ? [] : [{ role: "user", content: contentOf(parts) }]
 }
@@ -133,3 +175,11 @@ const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
     parameters: tool.inputSchema
   }
 })
+
+/** The format's names of media types. */
+const AUDIO: ReadonlyMap<string, string> = new Map([
+  ["audio/wav", "wav"],
+  ["audio/x-wav", "wav"],
+  ["audio/mpeg", "mp3"],
+  ["audio/mp3", "mp3"]
+])

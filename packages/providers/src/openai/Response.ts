@@ -7,17 +7,17 @@
  * (`reasoning`, `images`, errors as chunks), Groq (`x_groq`), Mistral (content in typed parts), Moonshot (usage in the choice).
  */
 import type { Provider } from "@holdfast/kernel"
-import type { Message } from "@holdfast/wire"
-import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import { type Message, defined, JsonShape } from "@holdfast/wire"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf, countOf } from "../decoding/Json.ts"
 import * as ModelFile from "../decoding/ModelFile.ts"
 import type { Machine } from "../decoding/Protocol.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
-import * as ToolCalls from "./ToolCalls.ts"
-import * as Usage from "./Usage.ts"
+import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
+import * as ToolArguments from "../decoding/ToolArguments.ts"
 
 /** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */
 export const make = (idOf: (n: number) => string): Machine => {
-  const calls = ToolCalls.make(idOf)
+  const calls = toolCalls(idOf)
   const usage = UsageMeter.make()
   let hasOutput = false
   let stopped: string | undefined
@@ -50,7 +50,7 @@ export const make = (idOf: (n: number) => string): Machine => {
       if (isError(frame, event)) return "error"
       const choice = Array.isArray(frame.choices) ? objectOf(frame.choices[0]) : NOTHING
       const counts = frame.usage ?? choice.usage ?? objectOf(frame.x_groq).usage
-      if (isObject(counts)) usage.set(Usage.read(counts))
+      if (isObject(counts)) usage.set(usageOf(counts))
       const given = choice.delta ?? choice.message
       if (isObject(given)) delta(given, out)
       const reason = textOf(choice.finish_reason)
@@ -121,6 +121,104 @@ export const failureOf = (reason: string, choice: JsonObject): Provider.EmittedF
   }
 }
 
+// Converts the token counts of chat completions to `Message.Usage`.
+//
+// Sources: OpenAI, API reference, "CompletionUsage"; DeepSeek, "Create chat completion" (`prompt_cache_hit_tokens`); OpenRouter,
+// "Usage accounting" (`cache_write_tokens`).
+
+/**
+ * Reads a `usage` object.
+ *
+ * **Gotchas**
+ *
+ * xAI does not include reasoning in `completion_tokens`. `total_tokens` includes it, so it is added here.
+ */
+export const usageOf = (usage: JsonObject): Message.Usage => {
+  const input = objectOf(usage.prompt_tokens_details)
+  const output = objectOf(usage.completion_tokens_details)
+  const inputTokens = countOf(usage.prompt_tokens)
+  const completionTokens = countOf(usage.completion_tokens)
+  const reasoningTokens = countOf(output.reasoning_tokens)
+  const isApart =
+    reasoningTokens !== undefined &&
+    reasoningTokens > 0 &&
+    completionTokens !== undefined &&
+    countOf(usage.total_tokens) === (inputTokens ?? 0) + completionTokens + reasoningTokens
+  return defined({
+    inputTokens,
+    outputTokens: isApart ? completionTokens + reasoningTokens : completionTokens,
+    reasoningTokens,
+    cachedInputTokens:
+      countOf(input.cached_tokens) ?? countOf(usage.prompt_cache_hit_tokens) ?? countOf(usage.cached_tokens),
+    cacheWriteTokens: countOf(input.cache_write_tokens)
+  })
+}
+
+// Assembles the tool calls of a chat completion from interleaved pieces.
+//
+// Pieces with the same `index` belong together. Compatible servers deviate from that: Gemini gives index 0 to each of several calls;
+// others give no index, no id, or a whole call at once with its arguments as an object.
+
+interface Call {
+  readonly index: number | undefined
+  id: string | undefined
+  name: string
+  readonly text: TextBuffer.TextBuffer
+}
+
+/** The tool calls of one response. */
+export interface ToolCalls {
+  readonly add: (piece: JsonObject) => void
+  readonly count: () => number
+  /** The names of the called tools. */
+  readonly names: () => ReadonlyArray<string>
+  /** Characters so far, plus one for each piece. */
+  readonly length: () => number
+  /** Characters that are kept (`Machine.kept`). */
+  readonly kept: () => number
+  /** The calls, in the order in which they began. They are known to be complete only at the end of the response (C7). */
+  readonly whole: (wasCut: boolean) => ReadonlyArray<Message.ToolCallPart>
+}
+
+/** Collects no calls yet. `idOf` gives an id to the nth call where the provider gave none. */
+export const toolCalls = (idOf: (n: number) => string): ToolCalls => {
+  const calls: Array<Call> = []
+  let length = 0
+  let kept = 0
+  return {
+    add: (piece) => {
+      const { arguments: given, name } = objectOf(piece.function)
+      const index = typeof piece.index === "number" ? piece.index : undefined
+      const id = textOf(piece.id)
+      const text =
+        typeof given === "string"
+          ? given
+          : given === undefined || given === null
+            ? ""
+            : JsonShape.textOf(given, Infinity) // does not overflow the stack at any depth
+      let call = find(calls, index, id)
+      if (call === undefined || isAnother(call, index, id, textOf(name))) {
+        call = { index, id, name: "", text: new TextBuffer.TextBuffer() }
+        calls.push(call)
+        kept += ResponseLimit.PART_CHARACTERS
+      }
+      call.id ??= id
+      if (call.name === "") call.name = textOf(name) ?? ""
+      if (text !== "") call.text.append(text)
+      length += text.length + 1
+      kept += text.length + (id?.length ?? 0) + (textOf(name)?.length ?? 0)
+    },
+    count: () => calls.length,
+    names: () => calls.map(({ name }) => name),
+    length: () => length,
+    kept: () => kept,
+    whole: (wasCut) =>
+      calls.map((call, n) =>
+        ToolArguments.toCall({ toolCallId: call.id ?? idOf(n), toolName: call.name, text: call.text.text(), wasCut })
+      )
+  }
+}
+
 // --- internal
 
 const NOTHING: JsonObject = {}
@@ -150,3 +248,14 @@ const parts = (content: ReadonlyArray<unknown>, out: Array<Provider.ProviderEven
     }
   }
 }
+
+const find = (calls: ReadonlyArray<Call>, index: number | undefined, id: string | undefined): Call | undefined =>
+  index !== undefined
+    ? calls.findLast((call) => call.index === index)
+    : ((id === undefined ? undefined : calls.findLast((call) => call.id === id)) ?? calls.at(-1))
+
+/** Whether a piece begins a new call, although it has the index of another one, or none. */
+const isAnother = (call: Call, index: number | undefined, id: string | undefined, name: string | undefined): boolean =>
+  name !== undefined &&
+  call.name !== "" &&
+  (id === undefined ? index === undefined : call.id !== undefined && call.id !== id)

@@ -9,13 +9,13 @@
  * "Function calling".
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Message } from "@holdfast/wire"
+import { defined, type Message, FilePart } from "@holdfast/wire"
 import { type JsonObject, parsed, textOf } from "../decoding/Json.ts"
 import * as ModelFile from "../decoding/ModelFile.ts"
 import * as BodyPatch from "../requests/BodyPatch.ts"
-import * as RequestFiles from "../requests/Files.ts"
+import type { JsonFields } from "../requests/BodyPatch.ts"
+import * as Files from "../requests/Files.ts"
 import * as PromptParts from "../requests/PromptParts.ts"
-import * as Files from "./Files.ts"
 
 type Json = BodyPatch.JsonFields
 
@@ -29,9 +29,9 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
     {
       model: target.model,
       ...(system === undefined || system === "" ? undefined : { instructions: system }),
-      input: RequestFiles.handedOver(
+      input: Files.handedOver(
         messages,
-        Files.refuses,
+        refuses,
         (file, of) => PromptParts.isOwn(of, request) && "id" in idIn(file.proof)
       ).flatMap((message) => inputOf(message, request)),
       ...(tools.length === 0 ? undefined : { tools: tools.map(toolOf) }),
@@ -55,6 +55,51 @@ export const proofOf = (item: { readonly [key: string]: unknown }): string | und
 export const filesIn = ({ id, output_format, result }: JsonObject): ReadonlyArray<Message.ModelFile> =>
   ModelFile.of(`image/${textOf(output_format) ?? "png"}`, result, JSON.stringify({ id }))
 
+// Encodes files as input parts of the Responses API.
+//
+// | file | part |
+// |---|---|
+// | image, as bytes or at an address | `input_image` |
+// | text | `input_text`, between `<file>` tags with its name |
+// | PDF and other application types, as bytes or at an address | `input_file` |
+//
+// Source: OpenAI, "Images and vision", "File inputs" (Responses).
+
+/** What the format cannot carry. */
+export const refuses: Files.Refuses = (part) => {
+  const kind = FilePart.kindOf(part)
+  if (kind === "audio" || kind === "video")
+    return `the Responses API has no part for ${kind === "audio" ? "sound" : "videos"}`
+  if (kind === "text" && !("data" in part))
+    return "the Responses API reads only images and documents from an address; send the bytes"
+  return undefined
+}
+
+/** The part of a file that the format can carry. */
+export const encodeFile = (part: FilePart.FilePart): JsonFields => {
+  const kind = FilePart.kindOf(part)
+  if (!("data" in part)) {
+    return kind === "image"
+      ? { type: "input_image", image_url: part.url, detail: "auto" }
+      : { type: "input_file", file_url: part.url }
+  }
+  const { data, mediaType, name } = part
+  const dataUrl = `data:${mediaType};base64,${data}`
+  switch (kind) {
+    case "image":
+      return { type: "input_image", image_url: dataUrl, detail: "auto" }
+    case "text":
+      return { type: "input_text", text: Files.asText(part) }
+    case "pdf":
+    case "audio":
+    case "video":
+    case "file":
+      return { type: "input_file", filename: name ?? Files.nameOf(mediaType), file_data: dataUrl }
+    default:
+      return kind satisfies never
+  }
+}
+
 // --- internal
 
 /** Models that do not reason reject a request for encrypted reasoning. */
@@ -76,7 +121,7 @@ const inputOf = (message: Message.Message, request: Provider.ProviderRequest): R
 }
 
 const inputParts = (part: Message.InputPart): ReadonlyArray<Json> => {
-  if (part.type === "file") return [Files.encode(part)]
+  if (part.type === "file") return [encodeFile(part)]
   return part.text === "" ? [] : [{ type: "input_text", text: part.text }]
 }
 
@@ -124,7 +169,7 @@ const itemOf = (proof: string | undefined): Json | undefined => {
 const idIn = (proof: string | undefined): Json => defined({ id: textOf(parsed(proof).id) })
 
 const outputOf = (result: Message.ToolResultPart): Json => {
-  const parts = RequestFiles.partsOf(result, Files.refuses)?.flatMap(inputParts)
+  const parts = Files.partsOf(result, refuses)?.flatMap(inputParts)
   const text = PromptParts.outputText(result)
   return {
     type: "function_call_output",

@@ -8,12 +8,11 @@
  * Source: OpenAI, API reference, "Streaming events" of Responses.
  */
 import type { Provider } from "@holdfast/kernel"
-import type { Message } from "@holdfast/wire"
-import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import { type Message, defined } from "@holdfast/wire"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf, countOf } from "../decoding/Json.ts"
 import type { Machine } from "../decoding/Protocol.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
 import * as OutputParts from "./OutputParts.ts"
-import * as Usage from "./Usage.ts"
 
 /** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */
 export const make = (idOf: (n: number) => string): Machine => {
@@ -22,7 +21,7 @@ export const make = (idOf: (n: number) => string): Machine => {
   let finishReason: Message.FinishReason | undefined
 
   const ended = (response: JsonObject, out: Array<Provider.ProviderEvent>) => {
-    if (isObject(response.usage)) usage.set(Usage.read(response.usage))
+    if (isObject(response.usage)) usage.set(usageOf(response.usage))
     for (const [index, item] of (items.hasBegun ? [] : objectsOf(response.output)).entries())
       items.end(index, item, out)
     finishReason = finishReasonOf(response)
@@ -80,6 +79,19 @@ export const make = (idOf: (n: number) => string): Machine => {
     kept: () => items.kept
   }
 }
+
+// Converts the Responses API's token counts to `Message.Usage`.
+//
+// Source: OpenAI, API reference, "The Response object" (`usage`).
+
+/** Reads a `usage` object. */
+export const usageOf = (usage: JsonObject): Message.Usage =>
+  defined({
+    inputTokens: countOf(usage.input_tokens),
+    outputTokens: countOf(usage.output_tokens),
+    reasoningTokens: countOf(objectOf(usage.output_tokens_details).reasoning_tokens),
+    cachedInputTokens: countOf(objectOf(usage.input_tokens_details).cached_tokens)
+  })
 
 // --- internal
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
-import * as AnthropicUsage from "../../src/anthropic/Usage.ts"
-import * as OpenAiUsage from "../../src/openai/Usage.ts"
+import * as AnthropicResponse from "../../src/anthropic/Response.ts"
+import * as OpenAiResponse from "../../src/openai/Response.ts"
 import * as UsageMeter from "../../src/decoding/UsageMeter.ts"
 
 const emitted = (emit: (meter: UsageMeter.UsageMeter, out: Array<Provider.ProviderEvent>) => void) => {
@@ -55,7 +55,7 @@ describe("UsageMeter", () => {
 
 describe("Anthropic's counts", () => {
   const merged = (...all: ReadonlyArray<{ readonly [key: string]: unknown }>) =>
-    AnthropicUsage.toUsage(all.reduce(AnthropicUsage.merge, AnthropicUsage.none))
+    AnthropicResponse.toUsage(all.reduce(AnthropicResponse.mergeUsage, AnthropicResponse.noUsage))
 
   it("the last value of each count holds, and an absent one keeps its value", () => {
     const first = { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 3, cache_creation_input_tokens: 5 }
@@ -81,7 +81,7 @@ describe("Anthropic's counts", () => {
 describe("OpenAI's counts", () => {
   it("reasoning is added to the output only where the total shows that it is not included", () => {
     const read = (completion_tokens: number | undefined, reasoning_tokens: number, total_tokens: number) =>
-      OpenAiUsage.read({
+      OpenAiResponse.usageOf({
         prompt_tokens: 10,
         completion_tokens,
         total_tokens,
@@ -93,14 +93,21 @@ describe("OpenAI's counts", () => {
     expect(read(7, 1, 18)).toEqual({ inputTokens: 10, outputTokens: 8, reasoningTokens: 1 })
     expect(read(undefined, 5, 15)).toEqual({ inputTokens: 10, reasoningTokens: 5 })
     expect(
-      OpenAiUsage.read({ completion_tokens: 7, total_tokens: 9, completion_tokens_details: { reasoning_tokens: 2 } })
+      OpenAiResponse.usageOf({
+        completion_tokens: 7,
+        total_tokens: 9,
+        completion_tokens_details: { reasoning_tokens: 2 }
+      })
     ).toEqual({ outputTokens: 9, reasoningTokens: 2 })
   })
 
   it("tokens read from a cache have three names, and the details take precedence", () => {
     const names = { prompt_tokens_details: { cached_tokens: 1, cache_write_tokens: 4 }, prompt_cache_hit_tokens: 2 }
-    expect(OpenAiUsage.read({ ...names, cached_tokens: 3 })).toEqual({ cachedInputTokens: 1, cacheWriteTokens: 4 })
-    expect(OpenAiUsage.read({ prompt_cache_hit_tokens: 2, cached_tokens: 3 })).toEqual({ cachedInputTokens: 2 })
-    expect(OpenAiUsage.read({ cached_tokens: 3 })).toEqual({ cachedInputTokens: 3 })
+    expect(OpenAiResponse.usageOf({ ...names, cached_tokens: 3 })).toEqual({
+      cachedInputTokens: 1,
+      cacheWriteTokens: 4
+    })
+    expect(OpenAiResponse.usageOf({ prompt_cache_hit_tokens: 2, cached_tokens: 3 })).toEqual({ cachedInputTokens: 2 })
+    expect(OpenAiResponse.usageOf({ cached_tokens: 3 })).toEqual({ cachedInputTokens: 3 })
   })
 })

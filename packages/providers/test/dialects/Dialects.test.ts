@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Judgement } from "../../src/dialects/Dialect.ts"
 import * as Dialects from "../../src/dialects/Dialects.ts"
 import * as AnswerFrames from "../../src/dialects/AnswerFrames.ts"
+import * as ContentGate from "../../src/dialects/ContentGate.ts"
 import * as Heartbeats from "../../src/dialects/Heartbeats.ts"
-import * as Progress from "../../src/dialects/Progress.ts"
 import * as Wires from "../harness/Dialect.ts"
 import { encode, head, wireFormats } from "../harness/WireFormats.ts"
 
@@ -154,7 +154,7 @@ describe("judgements of recordings", () => {
 describe("Progress", () => {
   it("rule C8: pings, comments and blanks are no progress; content and half a frame are", () => {
     for (const { content, format, preamble } of wireFormats) {
-      const isProgress = (text: string) => Progress.isProgress(Dialects.byFormat[format], encode(text), head())
+      const isProgress = (text: string) => ContentGate.isProgress(Dialects.byFormat[format], encode(text), head())
       const ping = new TextDecoder().decode(Heartbeats.of(format, "events"))
       for (const text of [ping, ": ping\n\n", "\n"]) expect(isProgress(text), text).toBe(false)
       for (const frame of content) expect(isProgress(frame), frame).toBe(true)

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Message } from "@holdfast/wire"
-import * as Files from "../../src/gemini/Files.ts"
 import * as Request from "../../src/gemini/Request.ts"
 import * as RequestFiles from "../../src/requests/Files.ts"
 import * as PromptParts from "../../src/requests/PromptParts.ts"
@@ -177,7 +176,7 @@ describe("gemini/Request", () => {
       { type: "file" as const, mediaType: "image/*", url: "https://x.test/a" },
       { type: "file" as const, mediaType: "text/plain", url: "https://x.test/a.txt" }
     ]) {
-      expect(RequestFiles.refusalOf(asking([prompt(file)]), Files.refuses)?.failure.message).toContain("Gemini")
+      expect(RequestFiles.refusalOf(asking([prompt(file)]), Request.refuses)?.failure.message).toContain("Gemini")
     }
   })
 })

@@ -5,7 +5,6 @@ import { type Message, Ids } from "@holdfast/wire"
 import { Effect, Stream } from "effect"
 import { constants } from "node:buffer"
 import * as Limits from "../../src/limits/Limits.ts"
-import * as RequestSize from "../../src/limits/RequestSize.ts"
 import { run } from "../harness/AttemptRun.ts"
 import { request } from "../harness/Dialect.ts"
 
@@ -62,18 +61,18 @@ const askedWith = (characters: number) => {
 
 describe("RequestSize", () => {
   it("has the limit of this runtime", () => {
-    expect(RequestSize.MOST_CHARACTERS).toBe(constants.MAX_STRING_LENGTH)
+    expect(Limits.MOST_CHARACTERS).toBe(constants.MAX_STRING_LENGTH)
   })
 
   it.effect("a request of the largest size is sent", () =>
     Effect.gen(function* () {
-      expect(yield* askedWith(RequestSize.MOST_CHARACTERS)).toMatchObject({ isSuccess: true, calls: 1 })
+      expect(yield* askedWith(Limits.MOST_CHARACTERS)).toMatchObject({ isSuccess: true, calls: 1 })
     })
   )
 
   it.effect("rule C2: a larger one fails without a call, by its size and the limit, and is never retried", () =>
     Effect.gen(function* () {
-      const { calls, failure } = yield* askedWith(RequestSize.MOST_CHARACTERS + 1)
+      const { calls, failure } = yield* askedWith(Limits.MOST_CHARACTERS + 1)
       expect(calls).toBe(0)
       expect(failure).toMatchObject({ reason: "bad-request", code: "request-too-large", retryable: false })
       expect(failure?.message).toContain("has 536870889 characters of at most 536870888")
@@ -82,7 +81,7 @@ describe("RequestSize", () => {
 
   it("counts texts, reasoning and results too", () => {
     const messages: ReadonlyArray<Message.Message> = [
-      ...historyOf(RequestSize.MOST_CHARACTERS - 5),
+      ...historyOf(Limits.MOST_CHARACTERS - 5),
       {
         role: "assistant",
         id: Ids.messageIdOf(common.turnId, 3),
@@ -101,8 +100,8 @@ describe("RequestSize", () => {
         content: [{ type: "tool-result", toolCallId: "d", toolName: "look", output: "3", isError: false }]
       }
     ]
-    expect(RequestSize.refusalOf({ messages })).toBeUndefined()
-    expect(RequestSize.refusalOf({ messages, system: "4" })).toBeDefined()
+    expect(Limits.tooLarge({ messages })).toBeUndefined()
+    expect(Limits.tooLarge({ messages, system: "4" })).toBeDefined()
   })
 
   it("rule C2: counts the escapes of texts, of arguments and of results of tools", () => {
@@ -111,7 +110,7 @@ describe("RequestSize", () => {
     const inArguments = { text: "a\nb" }
     const written = 2 * (JSON.stringify(text).length - 2) + JSON.stringify(JSON.stringify(inArguments)).length - 2
     const messages: ReadonlyArray<Message.Message> = [
-      ...historyOf(RequestSize.MOST_CHARACTERS - written - 1),
+      ...historyOf(Limits.MOST_CHARACTERS - written - 1),
       {
         role: "assistant",
         id: Ids.messageIdOf(common.turnId, 3),
@@ -129,8 +128,8 @@ describe("RequestSize", () => {
         content: [{ type: "tool-result", toolCallId: "d", toolName: "write", output: text, isError: false }]
       }
     ]
-    expect(RequestSize.refusalOf({ messages, system: "1" })).toBeUndefined()
-    const refused = RequestSize.refusalOf({ messages, system: "\n" })
+    expect(Limits.tooLarge({ messages, system: "1" })).toBeUndefined()
+    const refused = Limits.tooLarge({ messages, system: "\n" })
     expect(refused?.failure.message).toContain("has 536870889 characters of at most 536870888")
   })
 })

@@ -3,10 +3,8 @@ import type { Provider } from "@holdfast/kernel"
 import { FilePart, Message, Prompt } from "@holdfast/wire"
 import { Effect, Schema, Stream } from "effect"
 import * as Anthropic from "../../src/Anthropic.ts"
-import * as AnthropicFiles from "../../src/anthropic/Files.ts"
 import * as AnthropicRequest from "../../src/anthropic/Request.ts"
 import { Http } from "../../src/http/Http.ts"
-import * as OpenAiFiles from "../../src/openai/Files.ts"
 import * as OpenAiRequest from "../../src/openai/Request.ts"
 import * as Files from "../../src/requests/Files.ts"
 import { asking, assistant, call, own, prompt, tool } from "../harness/History.ts"
@@ -115,8 +113,8 @@ describe("files in a tool's result", () => {
     const video = { ...png, mediaType: "video/mp4" }
     const message = tool({ toolCallId: "a", output: "[video]", content: [video, text("Done")], isError: false })
     const request = asking([assistant(own, call("a")), message])
-    assert.isUndefined(Files.refusalOf(request, OpenAiFiles.refuses))
-    assert.isUndefined(Files.refusalOf(request, AnthropicFiles.refuses))
+    assert.isUndefined(Files.refusalOf(request, OpenAiRequest.refuses))
+    assert.isUndefined(Files.refusalOf(request, AnthropicRequest.refuses))
     assert.strictEqual((openAi(request) as ReadonlyArray<unknown>).length, 2)
     const sent = JSON.stringify(anthropic(request))
     assert.notInclude(sent, png.data)
@@ -165,7 +163,7 @@ describe("files of a model", () => {
 
   it("never refuse a request", () => {
     const request = asking([assistant(own, video), prompt(text("Bluer"))])
-    for (const refuses of [OpenAiFiles.refuses, AnthropicFiles.refuses]) {
+    for (const refuses of [OpenAiRequest.refuses, AnthropicRequest.refuses]) {
       assert.isUndefined(Files.refusalOf(request, refuses))
     }
   })
@@ -276,12 +274,12 @@ describe("a file that cannot be taken", () => {
     ["sound of another type", { ...wav, mediaType: "audio/ogg" }, "audio/wav and audio/mpeg"],
     ["a PDF at an address", { type: "file", mediaType: "application/pdf", url: link.url } as const, "send the bytes"]
   ])("is for chat completions %s", (_, part, reason) => {
-    const refused = Files.refusalOf(asking([prompt(part)]), OpenAiFiles.refuses)
+    const refused = Files.refusalOf(asking([prompt(part)]), OpenAiRequest.refuses)
     assert.include(refused?.message, reason)
   })
 
   it("is for the Messages API an image of another type", () => {
-    const refused = Files.refusalOf(asking([prompt({ ...png, mediaType: "image/tiff" })]), AnthropicFiles.refuses)
+    const refused = Files.refusalOf(asking([prompt({ ...png, mediaType: "image/tiff" })]), AnthropicRequest.refuses)
     assert.include(refused?.message, "of images it takes image/jpeg, image/png, image/gif, image/webp")
   })
 })

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as Files from "../../src/responses/Files.ts"
 import * as Request from "../../src/responses/Request.ts"
 import * as RequestFiles from "../../src/requests/Files.ts"
 import { asking, assistant, call, other, own, prompt, tool, user } from "../harness/History.ts"
@@ -125,12 +124,12 @@ describe("responses/Request", () => {
   it("sound and videos are refused before the call", () => {
     for (const mediaType of ["audio/wav", "video/mp4"]) {
       const file = { type: "file" as const, mediaType, data: "AAAA" }
-      expect(RequestFiles.refusalOf(asking([prompt(file)]), Files.refuses)?.failure).toMatchObject({
+      expect(RequestFiles.refusalOf(asking([prompt(file)]), Request.refuses)?.failure).toMatchObject({
         reason: "bad-request",
         message: expect.stringContaining("Responses API")
       })
     }
     const text = { type: "file" as const, mediaType: "text/plain", url: "https://x.test/a.txt" }
-    expect(RequestFiles.refusalOf(asking([prompt(text)]), Files.refuses)).toBeDefined()
+    expect(RequestFiles.refusalOf(asking([prompt(text)]), Request.refuses)).toBeDefined()
   })
 })

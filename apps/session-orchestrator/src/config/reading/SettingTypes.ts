@@ -5,7 +5,7 @@
  */
 import { Checks, Target } from "@holdfast/wire"
 import { Schema } from "effect"
-import * as DailyTime from "../../base/text/DailyTime.ts"
+import * as LocalTime from "../../base/text/LocalTime.ts"
 
 /** Any text. */
 export const text = (expected: string) => Schema.String.annotate({ message: `Expected ${expected}` })
@@ -179,7 +179,7 @@ export const RunnerAddress = checked(
 )
 
 /** A time of day of this machine's time zone. */
-export const TimeOfDay = matching(DailyTime.PATTERN, 'a time of day, such as "07:00"')
+export const TimeOfDay = matching(LocalTime.DAILY, 'a time of day, such as "07:00"')
 
 /** Each field of requests that an operator may not set, with the reason: Holdfast writes it, or it changes what Holdfast reads back. */
 const RESERVED: ReadonlyMap<string, string> = new Map([

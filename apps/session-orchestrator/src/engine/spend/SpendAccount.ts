@@ -14,7 +14,7 @@ import type { Observer } from "@holdfast/kernel"
 import { Prices, Durations, SpendGuard } from "@holdfast/policy"
 import { Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Newest } from "../../base/system/Newest.ts"
-import * as DailyTime from "../../base/text/DailyTime.ts"
+import * as LocalTime from "../../base/text/LocalTime.ts"
 import type { TurnRow } from "../../storage/ListPage.ts"
 import { ALWAYS, type SpendRaise } from "../../storage/SpendRaises.ts"
 import * as SpendLimits from "../../config/limits/SpendLimits.ts"
@@ -32,7 +32,7 @@ interface Limited {
 /** The spending of a day and of the turns that have not ended. */
 export class SpendAccount {
   private readonly limited: Limited
-  private readonly sums = new SpendSums.SpendSums((at) => DailyTime.last(MIDNIGHT, at))
+  private readonly sums = new SpendSums.SpendSums((at) => LocalTime.lastDaily(MIDNIGHT, at))
   private readonly turns = new Map<Ids.TurnId, OpenTurn>()
   private readonly raises = new Map<string, SpendRaise>()
   private readonly ended = new Map<Ids.TurnId, number>()
@@ -348,7 +348,7 @@ const raiseOf = (
 ): SpendRaise => ({
   of: SpendLimits.identity(limit),
   scope: scopeOf(name),
-  until: limit.per === "conversation" ? ALWAYS : DailyTime.next(MIDNIGHT, at),
+  until: limit.per === "conversation" ? ALWAYS : LocalTime.nextDaily(MIDNIGHT, at),
   money: money ?? null,
   tokens: tokens ?? null
 })

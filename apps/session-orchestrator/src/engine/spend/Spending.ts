@@ -20,7 +20,6 @@ import type { WorkGroup } from "@holdfast/wire/api"
 import { Clock, Duration, Effect, PubSub, Schedule, Semaphore, Stream } from "effect"
 import { InvalidRequest } from "../conversation/Conversations.ts"
 import type { SpendSettings } from "../conversation/Defaults.ts"
-import * as DailyTime from "../../base/text/DailyTime.ts"
 import type { AnsweredCalls } from "../../storage/AnsweredCalls.ts"
 import { ALWAYS, type SpendRaise, type SpendRaises } from "../../storage/SpendRaises.ts"
 import type { TurnLog } from "../../storage/TurnLog.ts"
@@ -106,7 +105,7 @@ export const make = Effect.fn("Spending.make")(function* (
   const hasTags = limits.some(({ per }) => per === "tag")
   const readsConversations = limits.some(({ per }) => per === "conversation" || (isShared && per === "turn"))
   let readAt = clock.currentTimeMillisUnsafe()
-  const since = DailyTime.last(MIDNIGHT, readAt)
+  const since = LocalTime.lastDaily(MIDNIGHT, readAt)
   const news = yield* PubSub.unbounded<TurnEvent.LimitName>()
   const asked = new Map<Ids.TurnId, History.History>()
   yield* read({ log, lists }, { status: "open" }, (row, uses, history) => {

@@ -14,7 +14,6 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApi, OpenApi } from "effect/http-api"
 import { createHash } from "node:crypto"
 import * as Prose from "../../base/text/Prose.ts"
-import * as HtmlPage from "../body/HtmlPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as StaticFile from "../body/StaticFile.ts"
 import { Effect, Layer, Predicate } from "effect"
@@ -83,7 +82,7 @@ let made: Promise<StaticFile.StaticFile> | undefined = undefined
 const POLICY = "script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
 
 const render = (settings: string, script: string): string =>
-  HtmlPage.of({
+  StaticFile.htmlPage({
     title: "Holdfast: the HTTP API",
     head: `<link rel="icon" href="data:,">
 <style>html,body{margin:0;overflow-x:clip}</style>
@@ -168,7 +167,7 @@ const makeProblems = (): HttpServerResponse.HttpServerResponse => {
 <p>${prose(Predicate.hasProperty(schema, "description") ? String(schema.description) : "")}</p>
 </section>`
   })
-  const page = HtmlPage.of({
+  const page = StaticFile.htmlPage({
     title: "Holdfast: problems",
     head: `<style>${STYLE}</style>`,
     body: `<main>

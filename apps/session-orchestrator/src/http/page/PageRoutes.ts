@@ -13,7 +13,6 @@ import { Clock, Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
 import type { Values } from "../../config/Config.ts"
-import * as HtmlPage from "../body/HtmlPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as StaticFile from "../body/StaticFile.ts"
 import * as PageFiles from "./PageFiles.ts"
@@ -90,7 +89,7 @@ const begin = (token: Redacted.Redacted | undefined) =>
 const MISSING_HEADERS = { ...ResponseHeaders.page("img-src data:"), vary: "accept", refresh: "2" }
 
 /** What `/` shows while a checkout builds the page. */
-const MISSING = HtmlPage.of({
+const MISSING = StaticFile.htmlPage({
   title: "Holdfast",
   head: '<link rel="icon" href="data:,">',
   body: `<h1>Holdfast</h1>

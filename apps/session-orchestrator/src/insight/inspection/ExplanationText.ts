@@ -5,7 +5,7 @@
  * delays that its provider asks for are printed each time. No line is wider than `columns`. A date stands before the first line of its
  * day.
  */
-import { Count, type Failure, type TurnExplanation, UtcTime } from "@holdfast/wire"
+import { Count, type Failure, type TurnExplanation, Rfc3339 } from "@holdfast/wire"
 import * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import * as Words from "./Words.ts"
@@ -82,7 +82,7 @@ class Page {
 
   /** A sentence with moments of this place, and with the rules of what it is about, where they are wanted. */
   said({ rules, words }: { readonly words: string; readonly rules: ReadonlyArray<string> }, from?: number): string {
-    const text = UtcTime.local(words, this.seenFrom(from))
+    const text = Rfc3339.local(words, this.seenFrom(from))
     return this.display.isRuled === true && rules.length > 0 ? `${text} (${rules.join(", ")})` : text
   }
 

@@ -1,10 +1,10 @@
 /**
- * Writes the sentences of an explanation, with moments in UTC (`UtcTime.local`). Pure.
+ * Writes the sentences of an explanation, with moments in UTC (`Rfc3339.local`). Pure.
  *
  * A sentence contains the facts of the fields, and nothing else; numbers count from 1. A provider's text is quoted, on one line.
  */
 import { Directive } from "@holdfast/kernel"
-import { Count, Failure, type TurnExplanation, UtcTime } from "@holdfast/wire"
+import { Count, Failure, type TurnExplanation, Rfc3339 } from "@holdfast/wire"
 import * as Prose from "../../base/text/Prose.ts"
 import * as DurationText from "../../base/text/DurationText.ts"
 
@@ -55,7 +55,7 @@ export const attempt = (attempt: Attempt): string =>
 /** The decision about a failure, and its reason. */
 export const decision = (decision: Fields<TurnExplanation.ExplainedDecision>, failed: Failure.Failure): string =>
   decision.type === "retry" && decision.resumes === true
-    ? `The gate had made this attempt early; it costs nothing, and the turn is back in its wait: retry ${decision.retry + 1} at ${UtcTime.format(decision.retryAt)}.${voided(decision)}`
+    ? `The gate had made this attempt early; it costs nothing, and the turn is back in its wait: retry ${decision.retry + 1} at ${Rfc3339.format(decision.retryAt)}.${voided(decision)}`
     : decision.type === "retry"
       ? `Retry ${decision.retry + 1} ${whenOf(decision, failed)}${whereOf(decision)}${spentWith(decision, failed)}.${voided(decision)}`
       : `Gave up: ${WHY_NOT[decision.because](decision, failed)}.`
@@ -63,16 +63,16 @@ export const decision = (decision: Fields<TurnExplanation.ExplainedDecision>, fa
 /** A command's change of a wait. */
 export const change = (change: Fields<TurnExplanation.WaitChange>): string =>
   change.type === "moved"
-    ? `The wait was moved to ${UtcTime.format(change.until)}${by(change)}.`
+    ? `The wait was moved to ${Rfc3339.format(change.until)}${by(change)}.`
     : `${DurationText.format(change.byMs)} were added to the budget${by(change)}.`
 
 /** A death of the service during a wait. */
 export const death = ({ at: foundAt }: Fields<TurnExplanation.WaitDeath>): string =>
-  `The service's process died; the next one found the wait at ${UtcTime.format(foundAt)}, and it went on to its own end.`
+  `The service's process died; the next one found the wait at ${Rfc3339.format(foundAt)}, and it went on to its own end.`
 
 /** A wait's question, and until when an answer is accepted. */
 export const asked = ({ asks, until }: Fields<TurnExplanation.ExplainedQuestion>): string =>
-  `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${UtcTime.format(until)}.`
+  `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${Rfc3339.format(until)}.`
 
 /** Whether a wait is for an answer. */
 export const isAsking = ({ asked, end, retryAt }: TurnExplanation.ExplainedWait): boolean =>
@@ -113,11 +113,11 @@ export const tool = ({ outcome, tool, toolName }: Fields<TurnExplanation.Explain
 export const approval = (approval: Fields<TurnExplanation.ExplainedApproval>): string => {
   const { askedAt, outcome, reason, until } = approval
   if (outcome === "open")
-    return `It needs approval. The turn asked at ${UtcTime.format(askedAt)}, and waits for an answer until ${UtcTime.format(until)}.`
+    return `It needs approval. The turn asked at ${Rfc3339.format(askedAt)}, and waits for an answer until ${Rfc3339.format(until)}.`
   const answers = {
     approved: `was approved${by(approval)}`,
     refused: `was refused${by(approval)}${reason === undefined ? "" : `: ${Prose.oneLine(reason)}`}`,
-    unanswered: `got no answer until ${UtcTime.format(until)}, which refused it`
+    unanswered: `got no answer until ${Rfc3339.format(until)}, which refused it`
   }
   return outcome === "cut-short"
     ? "It needed approval, and the turn ended before there was an answer."
@@ -269,7 +269,7 @@ const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
   by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
 
 const whenOf = (decision: Retry, failed: Failure.Failure): string =>
-  decision.delayMs === 0 ? "at once" : `at ${UtcTime.format(decision.retryAt)}, after ${lengthOf(decision, failed)}`
+  decision.delayMs === 0 ? "at once" : `at ${Rfc3339.format(decision.retryAt)}, after ${lengthOf(decision, failed)}`
 
 /** The target and credential of a retry that was sent elsewhere. */
 const whereOf = ({ credential, role, target }: Retry): string => {

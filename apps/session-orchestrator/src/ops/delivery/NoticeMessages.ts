@@ -2,7 +2,7 @@
 import type { Values } from "../../config/Config.ts"
 import type { NewMessage } from "../../storage/Outbox.ts"
 import type { NoticeBody } from "./NoticeFormat.ts"
-import * as DailyTime from "../../base/text/DailyTime.ts"
+import * as LocalTime from "../../base/text/LocalTime.ts"
 
 type Notifications = NonNullable<Values["telemetry"]["notifications"]>
 
@@ -39,4 +39,4 @@ export const of = (
  */
 export const quietUntil = ({ from, to }: NonNullable<Notifications["quiet"]>, now: number): number | undefined =>
   // It is quiet if the last begin came after the last end.
-  DailyTime.last(from, now) > DailyTime.last(to, now) ? DailyTime.next(to, now) : undefined
+  LocalTime.lastDaily(from, now) > LocalTime.lastDaily(to, now) ? LocalTime.nextDaily(to, now) : undefined

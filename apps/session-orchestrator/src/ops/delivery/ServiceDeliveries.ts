@@ -15,7 +15,7 @@ import { StoredTurns } from "../../insight/inspection/StoredTurns.ts"
 import { Secrets } from "../../config/redaction/Secrets.ts"
 import { type Claimed, type NewMessage, Outbox } from "../../storage/Outbox.ts"
 import * as Series from "../telemetry/metrics/Series.ts"
-import * as DailyTime from "../../base/text/DailyTime.ts"
+import * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as NoticeFormat from "./NoticeFormat.ts"
 import * as NoticeMessages from "./NoticeMessages.ts"
@@ -96,7 +96,7 @@ interface ReportOptions {
 export const dailyReports = Effect.fnUntraced(function* ({ add, receivers, report, sleepUntil, time }: ReportOptions) {
   const make = Effect.fnUntraced(
     function* (at: number) {
-      const found = yield* report(DailyTime.last(time, at - 1), at)
+      const found = yield* report(LocalTime.lastDaily(time, at - 1), at)
       const body = { id: `report/${new Date(at).toISOString()}`, type: "report", text: found.line, report: found }
       yield* add(NoticeMessages.of({ names: receivers }, "report", body, at))
     },
@@ -106,11 +106,11 @@ export const dailyReports = Effect.fnUntraced(function* ({ add, receivers, repor
     )
   )
   const now = yield* Clock.currentTimeMillis
-  const missed = DailyTime.last(time, now)
+  const missed = LocalTime.lastDaily(time, now)
   if (now - missed <= LATE_MS) yield* make(missed)
   return yield* Effect.forever(
     Effect.gen(function* () {
-      const at = DailyTime.next(time, yield* Clock.currentTimeMillis)
+      const at = LocalTime.nextDaily(time, yield* Clock.currentTimeMillis)
       yield* sleepUntil(at)
       yield* make(at)
     })

@@ -1,7 +1,7 @@
 /** Tests which addresses of requests are reached, how messages are signed, and the moments of a day. */
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as DailyTime from "../../../src/base/text/DailyTime.ts"
+import * as LocalTime from "../../../src/base/text/LocalTime.ts"
 import * as Posting from "../../../src/ops/delivery/Posting.ts"
 import * as NoticeMessages from "../../../src/ops/delivery/NoticeMessages.ts"
 import * as ServiceDeliveries from "../../../src/ops/delivery/ServiceDeliveries.ts"
@@ -78,22 +78,22 @@ describe("DailyTime", () => {
   it("comes once a day, over changes of the clocks too", () => {
     fc.assert(
       fc.property(time, moment, (time, now) => {
-        const [last, next] = [DailyTime.last(time, now), DailyTime.next(time, now)]
+        const [last, next] = [LocalTime.lastDaily(time, now), LocalTime.nextDaily(time, now)]
         expect(last).toBeLessThanOrEqual(now)
         expect(next).toBeGreaterThan(now)
         expect(next - last).toBeGreaterThanOrEqual(22 * HOUR)
         expect(next - last).toBeLessThanOrEqual(26 * HOUR)
-        expect(DailyTime.last(time, next)).toBe(next)
-        expect(DailyTime.next(time, last)).toBe(next)
+        expect(LocalTime.lastDaily(time, next)).toBe(next)
+        expect(LocalTime.nextDaily(time, last)).toBe(next)
       })
     )
   })
 
   it("reads a time of day, and nothing else", () => {
     const noon = new Date(2031, 3, 1, 12).getTime()
-    expect(DailyTime.last("07:05", noon)).toBe(new Date(2031, 3, 1, 7, 5).getTime())
-    for (const text of ["07:05", "00:00", "23:59"]) expect(text).toMatch(DailyTime.PATTERN)
-    for (const text of ["7:05", "24:00", "07:60", "07:05:00", " 07:05", ""]) expect(text).not.toMatch(DailyTime.PATTERN)
+    expect(LocalTime.lastDaily("07:05", noon)).toBe(new Date(2031, 3, 1, 7, 5).getTime())
+    for (const text of ["07:05", "00:00", "23:59"]) expect(text).toMatch(LocalTime.DAILY)
+    for (const text of ["7:05", "24:00", "07:60", "07:05:00", " 07:05", ""]) expect(text).not.toMatch(LocalTime.DAILY)
   })
 })
 

@@ -3,7 +3,7 @@
  *
  * An incident begins when a turn waits for the endpoint (a provider's model), which has answered no turn for `afterMs` since the first such
  * wait. It ends with the next answer, or `SETTLE_MS` after the last turn that waited for it has ended. What a process has seen comes as
- * `News`; what all turns do and did, over runners and restarts, is in the log (`EndpointLog`).
+ * `IncidentNews`; what all turns do and did, over runners and restarts, is in the log (`EndpointLog`).
  *
  * Incidents.I2. An incident has one notice at its beginning and one at its end, for any number of waiting turns and retries. An incident
  *     without a notice of its beginning has no notice of its end.
@@ -39,7 +39,7 @@ export type EndpointState = typeof EndpointState.Type
 export const NOTHING: EndpointState = { causes: [] }
 
 /** What this process has seen of an endpoint since the last decision, in order: an answer, and a wait after it. */
-export interface News {
+export interface IncidentNews {
   /** The first answer, and the first wait before it. */
   readonly answer?: Partial<Pick<Trouble, "since" | "said">> & {
     readonly at: number
@@ -53,7 +53,10 @@ export interface News {
 }
 
 /** News in the order of time. */
-export const joined = ({ since: first, ...before }: News, { since: later, ...more }: News): News => {
+export const joined = (
+  { since: first, ...before }: IncidentNews,
+  { since: later, ...more }: IncidentNews
+): IncidentNews => {
   const since = more.answer === undefined ? (first ?? later) : later
   return { ...before, ...more, ...defined({ since, answer: before.answer ?? more.answer }) }
 }
@@ -61,7 +64,7 @@ export const joined = ({ since: first, ...before }: News, { since: later, ...mor
 /** The facts of a decision. Times are in epoch milliseconds. */
 interface Situation {
   readonly target: Target.Target
-  readonly news: News
+  readonly news: IncidentNews
   /** Turns that failed at the endpoint, oldest first. */
   readonly failed: ReadonlyArray<Causes.FailedTurn>
   readonly at: number

@@ -90,7 +90,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
   let known: ReadonlyMap<string, Incidents.EndpointState> = new Map()
   /** What earlier processes left is among them. */
   let isRead = false
-  let news = new Map<string, Incidents.News>()
+  let news = new Map<string, Incidents.IncidentNews>()
   /** There is something to decide that does not wait. */
   let isUrgent = false
   /** The endpoint that each turn of this process waits for, by its conversation, and the number of these turns. */
@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
     countOpen()
   }
 
-  const learn = (key: string, more: Incidents.News): void => {
+  const learn = (key: string, more: Incidents.IncidentNews): void => {
     if (!news.has(key) && news.size >= MOST_ENDPOINTS) return
     news.set(key, Incidents.joined(news.get(key) ?? {}, more))
   }
@@ -193,7 +193,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
       const written = messages.length === 0 ? Effect.void : add(messages)
       return Effect.map(written, () => void (questions = questions.slice(taken.length)))
     })
-    const decided = Effect.fnUntraced(function* (seen: ReadonlyMap<string, Incidents.News>) {
+    const decided = Effect.fnUntraced(function* (seen: ReadonlyMap<string, Incidents.IncidentNews>) {
       const at = yield* Clock.currentTimeMillis
       const turns = isKept ? yield* uncounted(at - OLDEST_MS) : []
       const states = isKept ? statesIn(yield* storage.load) : known
