@@ -209,7 +209,7 @@ describe.concurrent("runners", () => {
             Process.eventually(
               "the command to be taken",
               first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } }),
-              ({ status }) => status !== 503
+              ({ status }) => !Process.isLate(status)
             ),
           { concurrency: "unbounded" }
         )

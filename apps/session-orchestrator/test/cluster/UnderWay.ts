@@ -143,7 +143,7 @@ export const create = (runners: ReadonlyArray<Runners.Runner>, count: number) =>
 
 /**
  * Submits turns, each to another runner than the one of its conversation, and disconnects after an event. Returns what was received. Where a busy
- * machine moves a conversation the answer is over early, and where its database or owner is late a turn is refused with 503: it is asked for
+ * machine moves a conversation the answer is over early, and where the database, the owner or the request itself is late a turn is refused: it is asked for
  * again, as clients do, and is the same turn. Where it is so late that the turn has ended, nothing is shown. Any other failure counts.
  */
 export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<string>, until: string) =>
@@ -157,7 +157,7 @@ export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<
           .open(ProcessSetup.request(id, id))
           .pipe(
             Effect.tap(({ rest, status }) =>
-              status === 503
+              Process.isLate(status)
                 ? Effect.flatMap(rest, (text) => Effect.fail(new Socket.AnswerIsOver({ text })))
                 : Effect.sync(() => assert.strictEqual(status, 200))
             ),

@@ -93,10 +93,10 @@ export const start = Effect.fnUntraced(function* ({ directory, config, descripto
   )
   const port = Number(/listens on http:\/\/127\.0\.0\.1:(\d+)/.exec(stdout())?.[1])
   const call = (request: Socket.Request) => inTime(Socket.call(port, request), () => `No answer. ${stderr()}`)
-  /** A busy machine's database may answer too late: then it is asked again, as clients do. */
+  /** Asked again where the answer is late, as clients do. */
   const answered = (request: Socket.Request) =>
     Effect.map(
-      eventually(`an answer of ${request.path}`, call(request), ({ status }) => status !== 503),
+      eventually(`an answer of ${request.path}`, call(request), ({ status }) => !isLate(status)),
       ({ text }) => JSON.parse(text)
     )
   return {
@@ -140,6 +140,9 @@ export interface ShownState {
   readonly retry?: { readonly asks?: object }
   readonly queued: ReadonlyArray<string>
 }
+
+/** Whether a busy machine was too late: its database for the service, or the request of a client for the server. */
+export const isLate = (status: number): boolean => status === 503 || status === 408
 
 /** A directory that is deleted with the scope. */
 export const directory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
