@@ -174,8 +174,7 @@ const connectionOf = (database: DatabaseSync, checkpoints: Checkpoints | undefin
           statement.setReadBigInts(Context.get(fiber.context, SqlClient.SafeIntegers))
           const values = params.map(parameterOf)
           const result = read(statement, values)
-          if (checkpoints !== undefined && statement.columns().length === 0)
-            checkpoints.wrote(values.reduce(addSize, 0)) // SqliteClient.S5
+          if (checkpoints !== undefined && !hasRows(statement)) checkpoints.wrote(values.reduce(addSize, 0)) // SqliteClient.S5
           return result
         },
         catch: (cause) => classify(cause, "execute")
@@ -205,10 +204,21 @@ const connectionOf = (database: DatabaseSync, checkpoints: Checkpoints | undefin
 }
 
 const readRows = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => {
-  if (statement.columns().length > 0) return statement.all(...params)
+  if (hasRows(statement)) return statement.all(...params)
   statement.run(...params)
   return []
 }
+
+/** Asked once of each statement: the answer names all its columns, with their tables and types. */
+const hasRows = (statement: StatementSync): boolean => {
+  const known = rowed.get(statement)
+  if (known !== undefined) return known
+  const has = statement.columns().length > 0
+  rowed.set(statement, has)
+  return has
+}
+
+const rowed = new WeakMap<StatementSync, boolean>()
 
 const readValues = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>): Array<ReadonlyArray<unknown>> => {
   statement.setReturnArrays(true)
