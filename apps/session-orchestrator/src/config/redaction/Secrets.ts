@@ -173,6 +173,8 @@ const compile = (secrets: ReadonlyArray<string>): RegExp | undefined => {
 /** Matches each character as it is, percent-encoded, or escaped as in JSON. */
 const anyEscape = (secret: string): string =>
   Array.from(secret, (character) => {
+    const known = escapes.get(character)
+    if (known !== undefined) return known
     const bytes = Array.from(new TextEncoder().encode(character), (byte) => `%${anyCase(byte, 2)}`).join("")
     const units = Array.from(
       { length: character.length },
@@ -181,8 +183,13 @@ const anyEscape = (secret: string): string =>
     const short = [JSON.stringify(character).slice(1, -1), character === "/" ? "\\/" : "", character === " " ? "+" : ""]
     // The longest first: a match must not leave the backslash of an escape behind.
     const plain = [...short, character].filter((form) => form !== "").toSorted((a, b) => b.length - a.length)
-    return `(?:${[bytes, units, ...new Set(plain.map(literal))].join("|")})`
+    const forms = `(?:${[bytes, units, ...new Set(plain.map(literal))].join("|")})`
+    escapes.set(character, forms)
+    return forms
   }).join("")
+
+/** The forms of the characters of all secrets so far: few, and a process compiles its secrets several times. */
+const escapes = new Map<string, string>()
 
 const anyCase = (code: number, digits: number): string =>
   code
