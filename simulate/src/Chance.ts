@@ -29,3 +29,6 @@ export const make = (seed: number, name: string): Chance => {
     isTrue: (share) => next() < share
   }
 }
+
+/** The first seed of a day: other nights each day, and the same for all who run them on it. */
+export const seedOfDay = (): number => Math.floor(Date.now() / 86_400_000) * 10_000

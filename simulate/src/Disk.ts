@@ -94,6 +94,15 @@ export class Disk {
     return statement
   }
 
+  /** The columns of a statement, asked once for all processes: these count them alone. */
+  columnsOf(statement: sqlite.StatementSync): ReturnType<sqlite.StatementSync["columns"]> {
+    let columns = this.columns.get(statement)
+    if (columns === undefined) this.columns.set(statement, (columns = statement.columns()))
+    return columns
+  }
+
+  private readonly columns = new Map<sqlite.StatementSync, ReturnType<sqlite.StatementSync["columns"]>>()
+
   private readonly prepared = new Map<string, sqlite.StatementSync>()
 }
 
@@ -143,7 +152,7 @@ class Handle {
 
   prepare(sql: string): Statement {
     const commit = sql === "COMMIT" ? () => this.disk.commit() : undefined
-    return new Statement(this.disk.prepare(sql), () => this.check(sql), commit)
+    return new Statement(this.disk, this.disk.prepare(sql), () => this.check(sql), commit)
   }
 
   /** The next process opens it again. */
@@ -163,18 +172,20 @@ class Handle {
 type Values = ReadonlyArray<sqlite.SQLInputValue>
 
 class Statement {
+  private readonly disk: Disk
   private readonly statement: sqlite.StatementSync
   private readonly check: () => void
   private readonly commit: (() => void) | undefined
 
-  constructor(statement: sqlite.StatementSync, check: () => void, commit: (() => void) | undefined) {
+  constructor(disk: Disk, statement: sqlite.StatementSync, check: () => void, commit: (() => void) | undefined) {
+    this.disk = disk
     this.statement = statement
     this.check = check
     this.commit = commit
   }
 
   columns(): ReturnType<sqlite.StatementSync["columns"]> {
-    return this.statement.columns()
+    return this.disk.columnsOf(this.statement)
   }
   setReadBigInts(enabled: boolean): void {
     this.statement.setReadBigInts(enabled)

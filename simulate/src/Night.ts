@@ -18,7 +18,7 @@ import * as Service from "./Service.ts"
 import { Timeline } from "./Timeline.ts"
 import { Watcher } from "./Watcher.ts"
 import { Workshop } from "./Workshop.ts"
-import { START_MS, World } from "./World.ts"
+import { World } from "./World.ts"
 
 /** What became of a night. */
 export interface Result {
@@ -172,7 +172,7 @@ class Night {
       broken: laws.broken,
       lines: this.timeline.lines,
       digest: this.timeline.digest(...this.fleet.logLines, ...dump),
-      virtualMs: world.now - START_MS,
+      virtualMs: world.elapsedMs,
       tasks: world.tasks,
       calls: this.network.calls.length,
       faults: this.faults,

@@ -7,9 +7,6 @@ import * as Sum from "./Sum.ts"
 /** One seed of so many is run twice: it has the same events, or it is no seed. */
 const TWICE = 50
 
-/** The first seed of a day: other nights each day, and the same for all who run them on it. */
-export const seedOfDay = (): number => Math.floor(Date.now() / 86_400_000) * 10_000
-
 /** Whether a night has a part; all have those that are not named. */
 const has = ({ aim, callers, runners }: Plan.Plan, part: Defect["needs"]): boolean =>
   part === undefined || (part === "programs" ? callers.length > 0 : part === "runners" ? runners > 1 : part === aim)

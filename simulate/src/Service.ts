@@ -120,7 +120,7 @@ export const load = (settings: Settings, tools: Options["tools"]): Promise<void>
 
 /** The retry policy of a configuration. */
 export const policyOf = (settings: Settings): RetryPolicy.RetryPolicy =>
-  Profile.resolve(Result.getOrThrow(resolve(settings)).retry)
+  Profile.resolve(Result.getOrThrow(resolve(settings, false)).retry)
 
 // --- internal
 
@@ -130,9 +130,7 @@ const layerOf = (
   { logged, network, tools }: Omit<Options, "world" | "cluster">,
   runner?: ReturnType<typeof Runner.layer>
 ) => {
-  // Runners read from their configuration that others spend, too.
-  const own = runner === undefined ? settings : { ...settings, database: { url: Runner.DATABASE_URL } }
-  const config = Layer.sync(Config, () => Result.getOrThrow(resolve(own)))
+  const config = Layer.sync(Config, () => Result.getOrThrow(resolve(settings, runner !== undefined)))
   const server = HttpServer.make({
     address: NetAddress.inetAddressFromStringUnsafe("127.0.0.1:4747"),
     serve: () => Effect.void
@@ -150,12 +148,27 @@ const layerOf = (
   )
 }
 
-const resolve = (content: Settings) =>
-  Resolve.resolve({
-    file: { name: "holdfast.config.json", path: "/holdfast.config.json", content },
+/** The values of a configuration: read once for all processes and laws of its night. */
+const resolve = (settings: Settings, isShared: boolean): ReturnType<typeof Resolve.resolve> => {
+  const resolved = isShared ? resolvedShared : resolvedAlone
+  const known = resolved.get(settings)
+  if (known !== undefined) return known
+  const values = Resolve.resolve({
+    file: {
+      name: "holdfast.config.json",
+      path: "/holdfast.config.json",
+      // Runners read from their configuration that others spend, too.
+      content: isShared ? { ...settings, database: { url: Runner.DATABASE_URL } } : settings
+    },
     environment: KEYS,
     flags: {},
     absolute: (path) => path,
     simulated: Simulated,
     isService: true
   })
+  resolved.set(settings, values)
+  return values
+}
+
+const resolvedAlone = new WeakMap<Settings, ReturnType<typeof Resolve.resolve>>()
+const resolvedShared = new WeakMap<Settings, ReturnType<typeof Resolve.resolve>>()

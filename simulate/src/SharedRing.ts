@@ -4,7 +4,8 @@
  * The shards of a membership are a pure function of it. Each runner of a real cluster computes them, over 128 points for every runner; a
  * thousand runners in one process would do so a thousand times after each change, and keep as many rings.
  */
-import { HashRing, PrimaryKey } from "effect"
+import * as HashRing from "effect/HashRing"
+import * as PrimaryKey from "effect/PrimaryKey"
 import { registerHooks } from "node:module"
 
 registerHooks({

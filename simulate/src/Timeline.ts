@@ -1,7 +1,6 @@
 /** What happens in a night, line by line. */
 import { createHash } from "node:crypto"
 import type { World } from "./World.ts"
-import { START_MS } from "./World.ts"
 
 export class Timeline {
   readonly lines: Array<string> = []
@@ -14,7 +13,7 @@ export class Timeline {
 
   /** Adds a line; `whole` is what happened to the byte, for the digest alone. */
   add(who: string, what: string, whole = ""): void {
-    this.lines.push(`${timeOf(this.world.now - START_MS)}  ${who.padEnd(10)} ${what}`)
+    this.lines.push(`${timeOf(this.world.elapsedMs)}  ${who.padEnd(10)} ${what}`)
     this.hash
       .update(this.lines.at(-1) ?? "")
       .update(whole)

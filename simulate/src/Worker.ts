@@ -1,9 +1,11 @@
-/** Runs nights for `main.ts`, and sends their sum: to find a defect, until one breaks a law. */
+/** Runs the nights that `Workers.ts` sends, and sends their sum: to find a defect, until one breaks a law. */
 import { DEFECTS } from "./Defects.ts"
 import * as Nights from "./Nights.ts"
+import type { Share } from "./Workers.ts"
 
-const [from = "0", nights = "0", defect = ""] = process.argv.slice(2)
-const planted = defect === "" ? undefined : DEFECTS[Number(defect)]
+const planted = DEFECTS[Number(process.env["HOLDFAST_DEFECT"])]
 const isEnough = ({ broken }: Awaited<ReturnType<typeof Nights.run>>) => planted !== undefined && broken.length > 0
-const sum = await Nights.run(Number(from), Number(nights), isEnough, planted?.needs)
-process.send?.(sum, () => process.disconnect())
+process.on("message", async (message) => {
+  const { from, nights } = message as Share // what `Workers.ts` sends
+  process.send?.(await Nights.run(from, nights, isEnough, planted?.needs))
+})

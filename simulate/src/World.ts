@@ -19,7 +19,7 @@ export interface Process {
 }
 
 /** The beginning of every night: 2031-04-01 22:00 UTC. */
-export const START_MS = Date.UTC(2031, 3, 1, 22)
+const START_MS = Date.UTC(2031, 3, 1, 22)
 
 /** How ready tasks are ordered: as in Node, or by chance. */
 export type Order = "in-order" | "by-chance"
@@ -41,6 +41,11 @@ export class World {
   constructor(chance: Chance.Chance, order: Order) {
     this.chance = chance
     this.order = order
+  }
+
+  /** How long the night has lasted. */
+  get elapsedMs(): number {
+    return this.now - START_MS
   }
 
   /** Runs `act` outside of all processes, `ms` from now. */
@@ -208,8 +213,8 @@ export class World {
       })
     })
     replace(Date, "now", () => this.now)
-    replace(performance, "now", () => this.now - START_MS)
-    replace(process.hrtime, "bigint", () => BigInt(this.now - START_MS) * 1_000_000n)
+    replace(performance, "now", () => this.elapsedMs)
+    replace(process.hrtime, "bigint", () => BigInt(this.elapsedMs) * 1_000_000n)
     replace(Math, "random", chance.next)
     replace(globalThis.crypto, "randomUUID", () => this.uuid())
     replace(globalThis.crypto, "getRandomValues", (bytes: Uint8Array) => bytes.map(() => chance.between(0, 255)))

@@ -1,6 +1,7 @@
 /** Runs nights for some seconds: other seeds each day, which are printed. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
+import * as Chance from "../src/Chance.ts"
 import { DEFECTS } from "../src/Defects.ts"
 import * as Night from "../src/Night.ts"
 import * as Nights from "../src/Nights.ts"
@@ -8,7 +9,7 @@ import * as Plan from "../src/Plan.ts"
 import * as Sum from "../src/Sum.ts"
 
 /** `HOLDFAST_NIGHTS_SEED` replays another day. */
-const from = Number(process.env["HOLDFAST_NIGHTS_SEED"] ?? Nights.seedOfDay())
+const from = Number(process.env["HOLDFAST_NIGHTS_SEED"] ?? Chance.seedOfDay())
 
 /** Of this machine, whatever else it does. */
 const LONGEST_MS = 15_000
