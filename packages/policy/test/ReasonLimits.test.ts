@@ -3,7 +3,7 @@ import type { RetryStrategy } from "@holdfast/kernel"
 import { Spending } from "@holdfast/kernel/host"
 import { defined, type Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
-import { Backoff, Budget, Profile, ReasonLimits, RetryPolicy } from "../src/index.ts"
+import { Backoff, Budget, Profile, RetryPolicy } from "../src/index.ts"
 import { asking, failure, HOUR, MINUTE, policyOf } from "./routing/RoutedStep.ts"
 
 const spent = (onReason: Partial<RetryStrategy.SpentOnReason>, over: Partial<RetryStrategy.Spent> = {}) => ({
@@ -75,14 +75,14 @@ describe("the limits of a reason", () => {
   })
 
   it("a budget without an end is none", () => {
-    expect(ReasonLimits.budgetOf(policyOf({ reasons: { network: { budget: "Infinity" } } }), "network")).toBeUndefined()
-    expect(ReasonLimits.has(policyOf({ reasons: { network: { hint: "ignore" } } }), "network")).toBe(false)
+    expect(Budget.ofReason(policyOf({ reasons: { network: { budget: "Infinity" } } }), "network")).toBeUndefined()
+    expect(Budget.hasReasonLimits(policyOf({ reasons: { network: { hint: "ignore" } } }), "network")).toBe(false)
   })
 })
 
 const REASONS = ["overloaded", "rate-limited", "network"] as const satisfies ReadonlyArray<Failure.Reason>
 
-const limits: fc.Arbitrary<ReasonLimits.ReasonRule> = fc.record(
+const limits: fc.Arbitrary<Budget.ReasonRule> = fc.record(
   {
     maxRetries: fc.nat(6),
     budget: fc.record(
@@ -163,7 +163,7 @@ describe("laws of reasons", () => {
           const isScheduled = policy.budget.measure === "scheduled"
           const { totalMs = Infinity } = policy.budget
           expect((isScheduled ? spent.sleptMs : spent.elapsedMs) + decision.delayMs).toBeLessThanOrEqual(totalMs)
-          const own = ReasonLimits.budgetOf(policy, reason)?.totalMs ?? Infinity
+          const own = Budget.ofReason(policy, reason)?.totalMs ?? Infinity
           expect((isScheduled ? onReason.sleptMs : onReason.elapsedMs) + decision.delayMs).toBeLessThanOrEqual(own)
           expect(onReason.retries).toBeLessThan(RetryPolicy.mostRetriesOn(policy, reason) ?? Infinity)
         }
@@ -236,9 +236,9 @@ describe("laws of reasons", () => {
           const having = RetryPolicy.decide(policy, retries, failure(reason), spent)
           if (without._tag === "Refused") expect(having._tag).toBe("Refused")
           else if (having._tag === "Delay") expect(having.delayMs).toBeLessThanOrEqual(without.delayMs)
-          expect(decision._tag === "Refused" && decision.byReason === true && !ReasonLimits.has(policy, reason)).toBe(
-            false
-          )
+          expect(
+            decision._tag === "Refused" && decision.byReason === true && !Budget.hasReasonLimits(policy, reason)
+          ).toBe(false)
         }
       }),
       { numRuns: 2_000 }

@@ -1,10 +1,9 @@
 /** The row of a group of equal turns: how many there are, how they ended, and when. A click shows or hides them. */
-import { Count } from "@holdfast/wire"
+import { Count, type TurnState } from "@holdfast/wire"
 import { memo } from "react"
 import * as ReasonText from "../text/ReasonText.ts"
 import * as Period from "./Period.ts"
 import * as CourseSpans from "./CourseSpans.ts"
-import type { TurnGroup } from "./TurnGroups.ts"
 import { Course, endWordOf, moveFocus } from "./TurnRow.tsx"
 
 interface GroupRowProps {
@@ -48,7 +47,52 @@ export const GroupRow = memo(({ group: { isOpen, key, turns }, onToggle, since, 
   )
 })
 
+/** Fewer turns than these have a row each. */
+export const FEWEST = 3
+
+/** Turns that have ended in the same way, on the same model, for the same cause and after as many calls; newest first. */
+export interface TurnGroup {
+  /** The oldest of them: when newer turns join, it stays open. */
+  readonly key: string
+  readonly turns: ReadonlyArray<TurnState.TurnSummary>
+  readonly isOpen: boolean
+}
+
+/** A row: a turn, or the head of a group, whose turns follow while it is open. */
+export type Row =
+  | { readonly turn: TurnState.TurnSummary; readonly isMember: boolean; readonly group?: never }
+  | { readonly group: TurnGroup; readonly turn?: never }
+
+/** The rows of turns, in their order. */
+export const rowsOf = (turns: ReadonlyArray<TurnState.TurnSummary>, opened: ReadonlySet<string>): ReadonlyArray<Row> =>
+  runsOf(turns).flatMap((run): ReadonlyArray<Row> => {
+    const members = (isMember: boolean) => run.map((turn) => ({ turn, isMember }))
+    const oldest = run.at(-1)
+    if (oldest === undefined || run.length < FEWEST) return members(false)
+    const group = { key: oldest.turnId, turns: run, isOpen: opened.has(oldest.turnId) }
+    return [{ group }, ...(group.isOpen ? members(true) : [])]
+  })
+
 // --- internal
 
 /** What a turn's last call looks like on its own row. */
 const SHAPES: Readonly<Record<string, CourseSpans.SpanShape>> = { completed: "answered", failed: "failed" }
+
+/** Neighbours that are equal. */
+const runsOf = (turns: ReadonlyArray<TurnState.TurnSummary>): ReadonlyArray<ReadonlyArray<TurnState.TurnSummary>> => {
+  const runs: Array<Array<TurnState.TurnSummary>> = []
+  let before: string | undefined
+  for (const turn of turns) {
+    const end = endOf(turn)
+    if (end !== undefined && end === before) runs.at(-1)?.push(turn)
+    else runs.push([turn])
+    before = end
+  }
+  return runs
+}
+
+/** How a turn has ended; a turn that goes on is like no other. */
+const endOf = ({ attempts, endedAt, error, model, status }: TurnState.TurnSummary): string | undefined =>
+  endedAt === undefined
+    ? undefined
+    : JSON.stringify([status, model, attempts, error?.reason, error?.code, error?.message])

@@ -7,11 +7,10 @@
 import type { PeriodReport } from "@holdfast/wire"
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react"
 import * as Moments from "../text/Moments.ts"
-import { GroupRow } from "./GroupRow.tsx"
+import { GroupRow, rowsOf } from "./GroupRow.tsx"
 import * as Period from "./Period.ts"
 import * as VisibleRows from "./VisibleRows.ts"
 import * as CourseSpans from "./CourseSpans.ts"
-import * as TurnGroups from "./TurnGroups.ts"
 import { OutageSpans, type OutageSpansProps, type Selection, TurnRow } from "./TurnRow.tsx"
 import { useCourses } from "./useCourses.ts"
 import type { Night } from "./useNight.ts"
@@ -31,7 +30,7 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
   const since = Period.begunOf(night.since, until, moments)
   const { height, scroller, top } = useSight()
   const { opened, toggle } = useOpened()
-  const rows = useMemo(() => TurnGroups.rowsOf(turns, opened), [turns, opened])
+  const rows = useMemo(() => rowsOf(turns, opened), [turns, opened])
   const drawn = VisibleRows.drawn(rows.length, top, height)
   const courses = useCourses(rows, drawn, until)
   return (

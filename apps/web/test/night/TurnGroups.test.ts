@@ -1,7 +1,7 @@
 import { Ids, type TurnState } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
-import * as TurnGroups from "../../src/night/TurnGroups.ts"
+import * as GroupRow from "../../src/night/GroupRow.tsx"
 
 const conversationId = Ids.ConversationId.make("c")
 
@@ -36,32 +36,32 @@ const waysOf = (turns: ReadonlyArray<TurnState.TurnSummary>) =>
 it("equal turns beside each other are one row; opened, all turns are there, in their order", () => {
   fc.assert(
     fc.property(turns, (turns) => {
-      const closed = TurnGroups.rowsOf(turns, new Set())
+      const closed = GroupRow.rowsOf(turns, new Set())
       expect(closed.flatMap((row) => row.group?.turns ?? row.turn ?? [])).toEqual(turns)
       const groups = closed.flatMap(({ group }) => group ?? [])
       for (const { turns } of groups) {
-        expect(turns.length).toBeGreaterThanOrEqual(TurnGroups.FEWEST)
+        expect(turns.length).toBeGreaterThanOrEqual(GroupRow.FEWEST)
         expect(turns.every(({ endedAt }) => endedAt !== undefined)).toBe(true)
         expect(waysOf(turns).size).toBe(1)
       }
       // What stays apart is different, or goes on, or is too few.
       for (const [n] of closed.entries()) {
-        const near = closed.slice(n, n + TurnGroups.FEWEST).flatMap(({ turn }) => turn ?? [])
+        const near = closed.slice(n, n + GroupRow.FEWEST).flatMap(({ turn }) => turn ?? [])
         const areEnded = near.every(({ endedAt }) => endedAt !== undefined)
-        if (near.length === TurnGroups.FEWEST && areEnded) expect(waysOf(near).size).toBeGreaterThan(1)
+        if (near.length === GroupRow.FEWEST && areEnded) expect(waysOf(near).size).toBeGreaterThan(1)
       }
-      const opened = TurnGroups.rowsOf(turns, new Set(groups.map(({ key }) => key)))
+      const opened = GroupRow.rowsOf(turns, new Set(groups.map(({ key }) => key)))
       expect(opened.flatMap(({ turn }) => turn ?? [])).toEqual(turns)
     })
   )
 })
 
 it("a group stays open when a newer turn joins it", () => {
-  const [head] = TurnGroups.rowsOf(
+  const [head] = GroupRow.rowsOf(
     [3, 4, 5].map((n) => summary(n)),
     new Set()
   )
-  const opened = TurnGroups.rowsOf(
+  const opened = GroupRow.rowsOf(
     [2, 3, 4, 5].map((n) => summary(n)),
     new Set([head?.group?.key ?? ""])
   )

@@ -1,7 +1,7 @@
 import { Sse, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { type SseFrame, SseReader } from "../../src/stream/SseFrames.ts"
+import { type SseFrame, SseReader } from "../../src/transport/HttpTransport.ts"
 import { conversation } from "../GeneratedConversation.ts"
 
 /** The frames of a text that arrives in pieces. */

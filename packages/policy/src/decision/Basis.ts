@@ -8,7 +8,7 @@ import type { Directive, RetryStrategy } from "@holdfast/kernel"
 import { defined, type Failure } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import * as Gate from "../gate/Gate.ts"
-import * as ReasonLimits from "./ReasonLimits.ts"
+import * as Budget from "./Budget.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import { Unfit } from "../routing/Models.ts"
 import * as WaitRules from "./WaitRules.ts"
@@ -164,7 +164,7 @@ const commonOf = (
     sleptMs,
     elapsedMs,
     ...(extendedMs > 0 ? { extendedMs } : {}),
-    ...(onReason !== undefined && ReasonLimits.has(policy, reason) ? { onReason } : {})
+    ...(onReason !== undefined && Budget.hasReasonLimits(policy, reason) ? { onReason } : {})
   },
   limits: limitsOf(policy, reason),
   ...(ways.length > 1 ? { ways, routing: policy.routing.type } : {})
@@ -178,7 +178,7 @@ const limitsOf = (policy: RetryPolicy.RetryPolicy, reason: Failure.Reason | unde
     measure: budget.measure,
     ...defined({ totalMs: budget.totalMs, maxRetries }),
     ...(maxDelayMs === undefined || maxDelayMs <= 0 ? {} : { maxDelayMs }),
-    ...(ReasonLimits.has(policy, reason) ? { onReason: ownOf(policy, reason) } : {})
+    ...(Budget.hasReasonLimits(policy, reason) ? { onReason: ownOf(policy, reason) } : {})
   }
 }
 
@@ -186,7 +186,7 @@ const ownOf = (
   policy: RetryPolicy.RetryPolicy,
   reason: Failure.Reason | undefined
 ): NonNullable<(typeof Limits.Type)["onReason"]> => {
-  const totalMs = ReasonLimits.budgetOf(policy, reason)?.totalMs
+  const totalMs = Budget.ofReason(policy, reason)?.totalMs
   const maxRetries = RetryPolicy.mostRetriesOn(policy, reason)
   return defined({ totalMs, maxRetries })
 }

@@ -15,7 +15,6 @@ import * as Backoff from "./Backoff.ts"
 import * as Budget from "./Budget.ts"
 import * as Gate from "../gate/Gate.ts"
 import type { FinalReportSetting } from "../profile/FinalReportSettings.ts"
-import * as ReasonLimits from "./ReasonLimits.ts"
 import type { Routing } from "../routing/Routing.ts"
 import type { SpendGuard } from "./SpendGuard.ts"
 import * as WaitRules from "./WaitRules.ts"
@@ -34,7 +33,7 @@ export interface RetryPolicy {
   readonly enabled: boolean
   readonly schedule: Backoff.Schedule
   /** The waits and limits of single reasons, where they differ from the schedule. */
-  readonly reasons: ReasonLimits.ReasonRules
+  readonly reasons: Budget.ReasonRules
   readonly jitter: Backoff.Jitter
   /** Retries of a step, as `counts` counts them. Every retry counts, one without a wait too. Absent: no limit. */
   readonly maxRetries?: number
@@ -258,9 +257,9 @@ const budgetsOf = (
   readonly spent: RetryStrategy.Spent
   readonly byReason?: true
 }> => {
-  const own = ReasonLimits.budgetOf(policy, reason)
+  const own = Budget.ofReason(policy, reason)
   const whole = { budget: policy.budget, spent }
-  return own === undefined ? [whole] : [whole, { budget: own, spent: ReasonLimits.spentOn(spent), byReason: true }]
+  return own === undefined ? [whole] : [whole, { budget: own, spent: Budget.spentOn(spent), byReason: true }]
 }
 
 /** The spending of the printed schedule: every earlier delay slept to its end, and attempts that take no time. */

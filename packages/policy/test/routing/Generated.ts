@@ -7,12 +7,12 @@ import * as fc from "fast-check"
 import {
   Backoff,
   Profile,
-  type ReasonLimits,
   type RetryPolicy,
   Routes,
   type Routing,
   Standing,
-  WaitRules
+  WaitRules,
+  type Budget
 } from "../../src/index.ts"
 import { HOUR, MINUTE, SECOND, START, target } from "./RoutedStep.ts"
 
@@ -41,7 +41,7 @@ export const policyWith = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary
     {
       enabled: fc.constant(true),
       schedule,
-      reasons: fc.constantFrom<ReasonLimits.ReasonRules>({}, WaitRules.cycling, {
+      reasons: fc.constantFrom<Budget.ReasonRules>({}, WaitRules.cycling, {
         ...WaitRules.cycling,
         network: { budget: { totalMs: MINUTE } },
         "rate-limited": { maxRetries: 4 }

@@ -1,7 +1,7 @@
 /** Describes a retry policy: its primitives, its schedule as a table, and its properties in sentences. Pure. */
 import { TurnLimits } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
-import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type WaitRules } from "@holdfast/policy"
+import { Preview, RetryPolicy, type Routing, type SpendGuard, type WaitRules, Budget } from "@holdfast/policy"
 import { Failure, Target, type TurnEvent } from "@holdfast/wire"
 import * as Document from "./Document.ts"
 import * as DurationText from "./DurationText.ts"
@@ -191,7 +191,7 @@ const hints = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<strin
 /** The limits of failures of one reason (X11). */
 const limitsByReason = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> =>
   Failure.Reason.literals.flatMap((reason) => {
-    const { measure = "scheduled", totalMs } = ReasonLimits.budgetOf(policy, reason) ?? {}
+    const { measure = "scheduled", totalMs } = Budget.ofReason(policy, reason) ?? {}
     const retries = RetryPolicy.mostRetriesOn(policy, reason)
     const parts = [
       retries !== undefined && count(retries),

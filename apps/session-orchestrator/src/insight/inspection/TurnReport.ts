@@ -2,7 +2,7 @@
 import type { Interruption } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
 import { History, Spending } from "@holdfast/kernel/host"
-import { Budget, type Prices, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
+import { Budget, type Prices, type RetryPolicy } from "@holdfast/policy"
 import {
   defined,
   Failure,
@@ -149,7 +149,7 @@ export const budgetOf = (
   const { measure, totalMs } = policy.budget
   const spent = Spending.spentAt(History.spendingAfterWait(history), failure, now, 0)
   const { extendedMs = 0, onReason } = spent
-  const own = ReasonLimits.budgetOf(policy, failure.reason)
+  const own = Budget.ofReason(policy, failure.reason)
   const ownLeftMs = own && onReason ? Budget.remainingMs(own, { ...onReason, extendedMs }) : Infinity
   const leftMs = Math.min(ownLeftMs, Budget.remainingMs(policy.budget, spent))
   return {

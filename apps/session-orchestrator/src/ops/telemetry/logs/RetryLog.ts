@@ -4,9 +4,8 @@
  * A line is about an attempt, a decision, or the end of a turn that has met a failure (A16). No turn waits for the file (`LineFile`).
  * docs/telemetry.md has the lines. A field that is not known is absent.
  */
-import type { Observer } from "@holdfast/kernel"
-import { Report } from "@holdfast/policy"
-import { defined, type Failure, Target } from "@holdfast/wire"
+import type { Directive, Observer } from "@holdfast/kernel"
+import { defined, Failure, Target } from "@holdfast/wire"
 import { Effect, type FileSystem, type Path, type Schema, type Scope } from "effect"
 import * as Prose from "../../../base/text/Prose.ts"
 import * as LineFile from "./LineFile.ts"
@@ -46,12 +45,9 @@ export const ofAttempt = (ended: Observer.AttemptEnded, surroundings: ServiceFac
  */
 export const ofDecision = (decided: Observer.Decided, surroundings: ServiceFacts) => {
   const { at, directive, endedAt, failure, retry, startedAt, target } = decided
-  const { action, logMessage, sources } = Report.describe(directive, failure, { target })
   const facts = {
     ...placeOf(decided, at, surroundings),
-    action,
-    logMessage,
-    sources,
+    ...wordsOf(directive, failure, target),
     stopReason: failure.reason === "aborted" ? "aborted" : "error",
     ...latencyOf(startedAt, endedAt),
     ...failureFields(failure)
@@ -72,6 +68,35 @@ export const ofDecision = (decided: Observer.Decided, surroundings: ServiceFacts
   return retry === undefined && because !== "exhausted"
     ? undefined
     : { type: "retry_exhausted", ...facts, attempt: retry ?? 0, because }
+}
+
+/** A decision about an attempt at `target` in the words of rule A1: its action, a sentence, and the sources of the error from general to exact. */
+export const wordsOf = (directive: Directive.Directive, failure: Failure.Failure, target: Target.Target) => {
+  const from = Target.format(target)
+  const code = Failure.codeOf(failure)
+  const what = `${from} failed (${failure.reason}${code === undefined ? "" : `, ${code}`})`
+  const sources = [
+    from,
+    failure.reason,
+    ...(failure.status === undefined ? [] : [`HTTP ${failure.status}`]),
+    ...(failure.code === undefined ? [] : [failure.code])
+  ]
+  if (directive._tag === "GiveUp")
+    return { action: "abort", logMessage: `${what}: giving up, ${directive.because}`, sources }
+  const { attempt, delayMs, resumes, route } = directive
+  const to = route === undefined ? from : Target.format(route.target)
+  const how = to !== from ? ` on ${to}` : route?.credential === undefined ? "" : " with another credential"
+  const when =
+    resumes === true
+      ? "at the end of its wait, which the early attempt does not change,"
+      : delayMs === 0
+        ? "at once"
+        : `after ${delayMs} ms`
+  return {
+    action: to === from ? "retry" : "skip-provider",
+    logMessage: `${what}: retry ${attempt + 1} ${when}${how}`,
+    sources
+  }
 }
 
 /** The line about the end of a turn; `undefined` if the turn met no failure. */
