@@ -3,9 +3,9 @@ import { it } from "@effect/vitest"
 import { Effect, type Layer, type Scope } from "effect"
 
 /** What a test does with what it is given. */
-export type Body<Given extends ReadonlyArray<unknown> = [], R = Scope.Scope> = (
+export type Body<Given extends ReadonlyArray<unknown> = [], R = Scope.Scope, A = void> = (
   ...given: Given
-) => Generator<Effect.Effect<unknown, unknown, R>, void, never>
+) => Generator<Effect.Effect<unknown, unknown, R>, A, never>
 
 /** A test under a test clock, with a scope of its own. */
 export const effect = (title: string, body: Body): void => it.effect(title, () => Effect.gen(body))

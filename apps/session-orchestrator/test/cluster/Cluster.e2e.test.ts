@@ -1,10 +1,11 @@
 /** Several runners on one PostgreSQL, of which some die or freeze (X6), with few turns: `simulate --cluster` has many. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Exit, Scope, Semaphore } from "effect"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope, Semaphore } from "effect"
 import { stillWaits, withWait } from "../service/LongerWaits.ts"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
+import * as OneServer from "../storage/OneServer.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Audience from "./Audience.ts"
 import * as Runners from "./Runners.ts"
@@ -25,24 +26,12 @@ const LOCKS_LOST = "Could not keep the locks of this runner"
 const test = (title: string, run: Effect.Effect<void, unknown, Scope.Scope>, timeoutMs = TIMEOUT_MS) =>
   it.live(title, () => run.pipe(Effect.scoped, places.withPermits(1)), timeoutMs)
 
-let server: PostgresServer.PostgresServer | undefined
-const scope = Scope.makeUnsafe()
-
-beforeAll(async () => {
-  server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-})
-
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
 /** The server on which each test has a database. */
-const shared = (): PostgresServer.PostgresServer => {
-  if (server === undefined) throw new Error("PostgreSQL is not up")
-  return server
-}
+const server = OneServer.ofFile()
 
 /** Two that share the work, on a database of their own. */
 const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
-  const runners = yield* Runners.make(shared(), delays)
+  const runners = yield* Runners.make(yield* server, delays)
   const both = yield* runners.startAll(2)
   return { runners, both, first: at(both, 0), second: at(both, 1) }
 })
@@ -86,7 +75,7 @@ describe.concurrent("runners", () => {
     withWait(
       WAIT_SECONDS,
       Effect.fnUntraced(function* (seconds) {
-        const runners = yield* Runners.make(shared(), [`${seconds} seconds`])
+        const runners = yield* Runners.make(yield* server, [`${seconds} seconds`])
         const all = yield* runners.startAll(3)
         const turns = yield* UnderWay.begin(runners, all, seconds)
         const first = yield* Runners.busiest(all)
@@ -146,7 +135,7 @@ describe.concurrent("runners", () => {
   test(
     "rule X6: a PostgreSQL that takes no writes is named, with what to do; turns are refused, and what was taken in is not lost",
     Effect.gen(function* () {
-      const runners = yield* Runners.make(shared(), ["20 millis"])
+      const runners = yield* Runners.make(yield* server, ["20 millis"])
       const runner = yield* runners.start
       const { gate, response } = UnderWay.halved(WHOLE)
       runners.provider.fallback(whole)

@@ -16,6 +16,30 @@ export interface Received {
   readonly closed: Promise<void>
 }
 
+/** Writes a body as fast as it is taken. */
+export const flood = (response: Http.ServerResponse, bytes: Buffer) => {
+  let written = 0
+  const more = (): void => {
+    while (written < bytes.length) {
+      const block = bytes.subarray(written, written + 64 * 1024)
+      written += block.length
+      if (!response.write(block)) return void response.once("drain", more)
+    }
+    response.end()
+  }
+  more()
+  return {
+    /** How much was taken, once no more is. */
+    held: Effect.promise(async () => {
+      for (let last = -1; last !== written;) {
+        last = written
+        for (let i = 0; i < 500; i++) await new Promise(setImmediate)
+      }
+      return written
+    })
+  }
+}
+
 /** Serves on a free port until the scope closes. */
 export const start = (answer: (received: Received, n: number) => void) =>
   Effect.gen(function* () {

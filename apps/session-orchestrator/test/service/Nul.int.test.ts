@@ -1,27 +1,20 @@
 /** Tests U+0000 in a model's output: a PostgreSQL column cannot contain it. */
 import { TemporaryFile } from "@holdfast/journal/testing"
-import { afterAll, beforeAll, describe, expect } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Effect, Exit, Scope } from "effect"
+import { Effect } from "effect"
 import { freePort } from "../FreePort.ts"
-import * as PostgresServer from "../storage/PostgresServer.ts"
+import * as OneServer from "../storage/OneServer.ts"
 import * as Service from "./Service.ts"
 import { toolCalls } from "./ToolFrames.ts"
 import * as It from "../It.ts"
 
-const scope = Scope.makeUnsafe()
-let server: PostgresServer.PostgresServer | undefined
-
-beforeAll(async () => {
-  server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+const server = OneServer.ofFile()
 
 const databases = {
   SQLite: Effect.map(TemporaryFile.temporaryFile, (database): Service.Options => ({ database })),
   PostgreSQL: Effect.gen(function* () {
-    if (server === undefined) return yield* Effect.die("it was not started")
-    const postgres = { url: yield* server.database, runnerPort: yield* freePort }
+    const postgres = { url: yield* (yield* server).database, runnerPort: yield* freePort }
     return { postgres } satisfies Service.Options
   })
 }

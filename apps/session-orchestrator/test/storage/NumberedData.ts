@@ -69,12 +69,10 @@ export const end = (n: number, of: number): TurnEvent.TurnEnd => ({
   usage: { inputTokens: 10 }
 })
 
+/** A store with conversation 1. */
+export const oneConversation = Effect.tap(Store, (store) => store.createConversation(conversation(1)))
+
 /** A store with conversation 1 and, in it, turn 1. */
-export const oneTurn = Effect.gen(function* () {
-  const store = yield* Store
-  yield* store.createConversation(conversation(1))
-  yield* Logged.accept(turn(1, 1))
-  return store
-})
+export const oneTurn = Effect.tap(oneConversation, Logged.accept(turn(1, 1)))
 
 export const textOf = Message.textOf

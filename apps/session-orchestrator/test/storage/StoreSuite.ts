@@ -66,8 +66,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("rule P15: the switch for automatic retries is stored, and switching an unknown conversation changes nothing", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     yield* store.change(NumberedData.conversationId(1), { autoRetryEnabled: false })
     yield* store.change(NumberedData.conversationId(2), { autoRetryEnabled: false })
     expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
@@ -78,8 +77,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("a change of the model holds for later turns, and the turns until then keep theirs", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     const { model: first } = NumberedData.conversation(1)
     yield* Logged.accept(NumberedData.turn(1, 1))
     yield* store.change(NumberedData.conversationId(1), { model: "other/m", modelSince: 5 })
@@ -101,8 +99,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("the same turn again is known, and a different turn with its id is a conflict", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     yield* store.createConversation(NumberedData.conversation(2))
     const kept = { ...NumberedData.turn(1, 1), end: undefined }
     expect(yield* Logged.accept(NumberedData.turn(1, 1))).toEqual({ _tag: "Accepted" })
@@ -118,8 +115,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("a prompt with files is the same prompt again only with the same files", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     const turn = NumberedData.turn(1, 1, NumberedData.withImage)
     expect(yield* Logged.accept(turn)).toEqual({ _tag: "Accepted" })
     expect((yield* Logged.accept(turn))._tag).toBe("Known")
@@ -142,8 +138,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("the outline of a turn has all its events but the messages of the user and of tools", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     const at = 1_760_000_000_000
     const turn = NumberedData.turn(1, 1, { ...NumberedData.withImage, acceptedAt: at })
     yield* Logged.accept(turn)
@@ -169,8 +164,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("rule X7: that a turn was submitted is kept, from its first acceptance", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     yield* Logged.accept(NumberedData.turn(1, 1, { isSubmitted: true }))
     yield* Logged.accept(NumberedData.turn(2, 1))
     const isSubmitted = (n: number) =>
@@ -215,8 +209,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("rule X3: events come back as they were written, to the byte, whatever their rows hold", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     const openings = [
       { prompt: "Hi" },
       { prompt: "" },
@@ -272,8 +265,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("rule M1: a turn without a prompt is stored without one", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     yield* Logged.accept(NumberedData.turn(1, 1, { prompt: undefined }))
     expect(yield* store.turn(NumberedData.turnId(1))).toEqual(
       Option.some({ ...NumberedData.turn(1, 1, { prompt: undefined }), end: undefined })
@@ -281,8 +273,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("the last turn and the unsealed turns come in the order of acceptance, whatever the clock showed", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     yield* store.createConversation(NumberedData.conversation(2))
     expect(yield* store.lastTurn(NumberedData.conversationId(1))).toEqual(Option.none())
     for (const [n, of, acceptedAt] of [
@@ -371,8 +362,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   })
 
   test("a history has long prompts, long files and long texts between short messages, in their order", function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     const conversationId = NumberedData.conversationId(1)
     const long = "YWJj".repeat(50_000)
     const file = { type: "file" as const, mediaType: "image/png", data: long }

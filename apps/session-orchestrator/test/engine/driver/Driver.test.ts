@@ -153,20 +153,30 @@ describe("a draft", () => {
     return { conversation, running, seals, turnId }
   })
 
+  /** Accepts a draft whose first attempt has failed, as a turn of this conversation. */
+  const accepted = Effect.fnUntraced(function* (
+    { held }: Service,
+    { conversation, running }: Effect.Success<ReturnType<typeof drafted>>
+  ) {
+    const left = yield* Fiber.join(running)
+    if (left._tag !== "Failed") return assert.fail()
+    const conversationId = Ids.ConversationId.make("accepted")
+    yield* held.accept({ ...conversation, conversationId }, left)
+    yield* ConversationSetup.settled
+    return conversationId
+  })
+
   it.effect("rules X13, P8: that began at another target goes on there, and its first target is left alone", () => {
     const pause = { until: 28_800_000, reason: "rate-limited", retryable: true } as const
     const paused = Standing.paused(Standing.target({ provider: "test", model: "m" }), pause)
     return withService(
       [refuses, answers],
       function* (service) {
-        const { held, log, store } = service
+        const { log, store } = service
         const routing = { type: "fallback-chain", chains: { default: ["test/n"] } }
-        const { conversation, running, turnId } = yield* drafted(service, { retry: { routing } })
-        const left = yield* Fiber.join(running)
-        if (left._tag !== "Failed") return assert.fail()
-        const conversationId = Ids.ConversationId.make("accepted")
-        yield* held.accept({ ...conversation, conversationId }, left)
-        yield* ConversationSetup.settled
+        const draft = yield* drafted(service, { retry: { routing } })
+        const { turnId } = draft
+        const conversationId = yield* accepted(service, draft)
         yield* TestClock.adjust(Duration.minutes(1))
         yield* ConversationSetup.settled
         const { end } = yield* service.conversations.result(turnId, conversationId)
@@ -202,28 +212,20 @@ describe("a draft", () => {
     withService([refuses, answers], function* (service) {
       const { condition, held } = service
       yield* condition.setStarting("The disk is full.")
-      const { conversation, running, turnId } = yield* drafted(service)
-      const left = yield* Fiber.join(running)
-      if (left._tag !== "Failed") return assert.fail()
-      const conversationId = Ids.ConversationId.make("accepted")
-      yield* held.accept({ ...conversation, conversationId }, left)
-      yield* ConversationSetup.settled
+      const draft = yield* drafted(service)
+      const conversationId = yield* accepted(service, draft)
       yield* TestClock.adjust(Duration.minutes(1))
       yield* ConversationSetup.settled
-      const { end } = yield* held.conversations.result(turnId, conversationId)
+      const { end } = yield* held.conversations.result(draft.turnId, conversationId)
       assert.deepStrictEqual([end.status, end.attempts], ["completed", 2])
     })
   )
 
   it.effect("rule X13: whose first wait would exceed a limit is accepted, and is sealed by that decision", () =>
     withService([refuses], function* (service) {
-      const { conversation, running, turnId } = yield* drafted(service, { retry: { budget: "1 second" } })
-      const left = yield* Fiber.join(running)
-      if (left._tag !== "Failed") return assert.fail()
-      const conversationId = Ids.ConversationId.make("accepted")
-      yield* service.held.accept({ ...conversation, conversationId }, left)
-      yield* ConversationSetup.settled
-      const { end } = yield* service.conversations.result(turnId, conversationId)
+      const draft = yield* drafted(service, { retry: { budget: "1 second" } })
+      const { turnId } = draft
+      const { end } = yield* service.conversations.result(turnId, yield* accepted(service, draft))
       assert.deepStrictEqual([end.status, end.attempts, service.calls.made], ["failed", 1, 1])
       const last = yield* service.held.lastAttempt(turnId)
       assert.deepInclude(last?.decision, { _tag: "GiveUp", because: "exhausted" })

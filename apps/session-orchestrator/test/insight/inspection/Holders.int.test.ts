@@ -1,6 +1,6 @@
 /** Tests runners of conversations, by the cluster's locks in a real PostgreSQL. */
-import { afterAll, beforeAll, expect } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, type Redacted, Scope } from "effect"
+import { expect } from "@effect/vitest"
+import { Context, Effect, Layer, type Redacted } from "effect"
 import { Runner, RunnerAddress, RunnerStorage, ShardId, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import { SqlClient, Statement } from "effect/sql"
 import * as Holders from "../../../src/insight/inspection/Holders.ts"
@@ -11,19 +11,13 @@ import { Deletions } from "../../../src/storage/Deletions.ts"
 import { Lists } from "../../../src/storage/Lists.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
-import * as PostgresServer from "../../storage/PostgresServer.ts"
+import * as OneServer from "../../storage/OneServer.ts"
 import * as Logged from "../../storage/Logged.ts"
 import * as It from "../../It.ts"
 
 const SHARDS = 8
 
-const scope = Scope.makeUnsafe()
-let server: PostgresServer.PostgresServer | undefined
-
-beforeAll(async () => {
-  server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+const server = OneServer.ofFile()
 
 /** Signs a runner in, as the service does; the scope signs it out. */
 const runner = Effect.fnUntraced(function* (
@@ -51,7 +45,7 @@ const runner = Effect.fnUntraced(function* (
 
 /** A database with conversations 1 and 2, each with a turn, and 3, with an ended turn. */
 const given = Effect.gen(function* () {
-  const url = yield* server?.database ?? Effect.die("it was not started")
+  const url = yield* (yield* server).database
   const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
   yield* Effect.gen(function* () {
     const store = yield* Store

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Result, Scope, Stream } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Option, Redacted, Result, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { TurnLog } from "../../../src/storage/TurnLog.ts"
 import * as Logged from "../Logged.ts"
@@ -17,22 +17,17 @@ import * as IncidentSuite from "../IncidentSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as TurnLogSuite from "../TurnLogSuite.ts"
 import * as ListSuite from "../ListSuite.ts"
+import * as OneServer from "../OneServer.ts"
 import * as PostgresServer from "../PostgresServer.ts"
 import * as OutboxSuite from "../OutboxSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
 import * as It from "../../It.ts"
 
-const scope = Scope.makeUnsafe()
-let running: PostgresServer.PostgresServer | undefined
-const server = Effect.suspend(() =>
-  running === undefined ? Effect.die("it was not started") : Effect.succeed(running)
-)
+const server = OneServer.ofFile()
 
-beforeAll(async () => {
-  running = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+/** A database of its own for a test. */
+const database = Effect.flatMap(server, ({ database }) => database)
 
 const layer = PostgresServer.layerStore(server)
 InterruptionSuite.suite("PostgreSQL", layer)
@@ -45,28 +40,22 @@ IncidentSuite.suite("PostgreSQL", layer)
 GateSuite.suite(
   "PostgreSQL",
   Layer.unwrap(
-    Effect.map(
-      Effect.flatMap(server, ({ database }) => database),
-      (url) =>
-        GateTable.layer("PostgreSQL").pipe(
-          Layer.provideMerge(SqlStore.layerSql("PostgreSQL")),
-          Layer.provide(Postgres.layerClient({ url, connections: 2 }))
-        )
+    Effect.map(database, (url) =>
+      GateTable.layer("PostgreSQL").pipe(
+        Layer.provideMerge(SqlStore.layerSql("PostgreSQL")),
+        Layer.provide(Postgres.layerClient({ url, connections: 2 }))
+      )
     )
   )
 )
 
 const withClient = Layer.unwrap(
-  Effect.map(
-    Effect.flatMap(server, ({ database }) => database),
-    (url) => SqlStore.layerSql("PostgreSQL").pipe(Layer.provideMerge(Postgres.layerClient({ url, connections: 2 })))
+  Effect.map(database, (url) =>
+    SqlStore.layerSql("PostgreSQL").pipe(Layer.provideMerge(Postgres.layerClient({ url, connections: 2 })))
   )
 )
 ListSuite.suite("PostgreSQL", withClient, 5)
 DeletionSuite.suite("PostgreSQL", withClient)
-
-/** A database of its own for a test. */
-const database = Effect.flatMap(server, ({ database }) => database)
 
 /** The store of one of several processes. */
 const open = (url: Redacted.Redacted) =>

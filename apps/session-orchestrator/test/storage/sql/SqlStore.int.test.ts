@@ -26,12 +26,13 @@ const withStore = <A>(
 ) => Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
 
 /** Uses a store on a file together with the database under it. */
-const withDatabase = <A, E>(
+const withDatabase = <A>(
   filename: string,
-  body: (store: Store["Service"], sql: SqlClient.SqlClient) => Effect.Effect<A, E, SqlStore.Storage>
+  body: It.Body<[store: Store["Service"], sql: SqlClient.SqlClient], SqlStore.Storage, A>
 ) =>
   Effect.gen(function* () {
-    return yield* body(yield* Store, yield* SqlClient.SqlClient)
+    const [store, sql] = [yield* Store, yield* SqlClient.SqlClient]
+    return yield* Effect.gen(() => body(store, sql))
   }).pipe(Effect.provide(Layer.provideMerge(SqlStore.layerSql(filename), SqliteClient.layer({ filename }))), (effect) =>
     Effect.andThen(DatabaseFile.prepare(filename), effect)
   )
@@ -153,52 +154,45 @@ describe("a disk that refuses", () => {
     "that is full fails the write with words for a person, keeps its data, and works again with room",
     function* () {
       const filename = yield* TemporaryFile.temporaryFile
-      yield* withDatabase(
-        filename,
-        Effect.fnUntraced(function* (store, sql) {
-          yield* store.createConversation(NumberedData.conversation(1))
-          yield* Logged.accept(NumberedData.turn(1, 1))
-          yield* sql.unsafe("PRAGMA max_page_count = 40") // the disk ends here
-          const fill = (position: number) =>
-            Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, position)], position)
-          let written = 0
-          const error = yield* Effect.flip(
-            Effect.gen(function* () {
-              while (true) {
-                yield* fill(written)
-                written++
-              }
-            })
-          )
-          expect(error.message).toContain(`Could not record the events of turn turn-1 in ${filename}`)
-          expect(error.message).toContain("database or disk is full")
-          expect(error.message).toContain("Free some space")
-          expect(written).toBeGreaterThan(0)
-          expect(yield* store.turnEvents(NumberedData.turnId(1))).toHaveLength(written)
+      yield* withDatabase(filename, function* (store, sql) {
+        yield* NumberedData.oneTurn
+        yield* sql.unsafe("PRAGMA max_page_count = 40") // the disk ends here
+        const fill = (position: number) =>
+          Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, position)], position)
+        let written = 0
+        const error = yield* Effect.flip(
+          Effect.gen(function* () {
+            while (true) {
+              yield* fill(written)
+              written++
+            }
+          })
+        )
+        expect(error.message).toContain(`Could not record the events of turn turn-1 in ${filename}`)
+        expect(error.message).toContain("database or disk is full")
+        expect(error.message).toContain("Free some space")
+        expect(written).toBeGreaterThan(0)
+        expect(yield* store.turnEvents(NumberedData.turnId(1))).toHaveLength(written)
 
-          yield* sql.unsafe("PRAGMA max_page_count = 1000000")
-          const [stored] = yield* fill(written)
-          expect(stored?.id).toBe(written + 1)
-        })
-      )
+        yield* sql.unsafe("PRAGMA max_page_count = 1000000")
+        const [stored] = yield* fill(written)
+        expect(stored?.id).toBe(written + 1)
+      })
     }
   )
 
   It.live("G3: all writes of a commit that a full disk refused fail, and none of them is stored", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    yield* withDatabase(
-      filename,
-      Effect.fnUntraced(function* (store, sql) {
-        yield* store.createConversation(NumberedData.conversation(1))
-        yield* sql.unsafe("PRAGMA max_page_count = 1")
-        const large = (n: number) => Logged.accept(NumberedData.turn(n, 1, { prompt: "x".repeat(100_000) }))
-        const results = yield* Effect.all([large(1), large(2), large(3)].map(Effect.result), {
-          concurrency: "unbounded"
-        })
-        expect(results.map((result) => result._tag)).toEqual(["Failure", "Failure", "Failure"])
-        expect(yield* Logged.tail()).toEqual([])
+    yield* withDatabase(filename, function* (store, sql) {
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* sql.unsafe("PRAGMA max_page_count = 1")
+      const large = (n: number) => Logged.accept(NumberedData.turn(n, 1, { prompt: "x".repeat(100_000) }))
+      const results = yield* Effect.all([large(1), large(2), large(3)].map(Effect.result), {
+        concurrency: "unbounded"
       })
-    )
+      expect(results.map((result) => result._tag)).toEqual(["Failure", "Failure", "Failure"])
+      expect(yield* Logged.tail()).toEqual([])
+    })
   })
 
   It.live("that is read-only can be read, and refuses writes with the things to check", function* () {
@@ -218,8 +212,8 @@ describe("a disk that refuses", () => {
 
   It.effect("the error for a lock that is never released names the program to close", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    yield* withDatabase(filename, (store) =>
-      withSql(filename, (other) =>
+    yield* withDatabase(filename, function* (store) {
+      yield* withSql(filename, (other) =>
         other.withTransaction(
           Effect.gen(function* () {
             const write = yield* Effect.forkChild(Effect.flip(store.createConversation(NumberedData.conversation(1))))
@@ -230,7 +224,7 @@ describe("a disk that refuses", () => {
           })
         )
       )
-    )
+    })
   })
 
   It.live("the errors of a foreign file, a damaged file and a wrong path differ", function* () {
@@ -255,34 +249,28 @@ describe("a disk that refuses", () => {
 
   It.live("rule P8: a pause that a newer Holdfast wrote, and this version cannot read, stops no turn", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    const standings = yield* withDatabase(
-      filename,
-      Effect.fnUntraced(function* (_, sql) {
-        const standings = yield* Standings
-        const pause = { until: 900, reason: "overloaded", retryable: true } as const
-        yield* standings.note(Standing.paused(Standing.target({ provider: "one", model: "m" }), pause), 100)
-        yield* sql`INSERT INTO standings ${sql.insert({ kind: "targets", name: "two/m", until: 900, pause: '{"until":900,"reason":"tired"}' })}`
-        yield* sql`INSERT INTO standings ${sql.insert({ kind: "regions", name: "three", until: 900, pause: "{}" })}`
-        yield* standings.note(Standing.paused(Standing.target({ provider: "two", model: "m" }), pause), 100)
-        return yield* standings.load(200)
-      })
-    )
+    const standings = yield* withDatabase(filename, function* (_, sql) {
+      const standings = yield* Standings
+      const pause = { until: 900, reason: "overloaded", retryable: true } as const
+      yield* standings.note(Standing.paused(Standing.target({ provider: "one", model: "m" }), pause), 100)
+      yield* sql`INSERT INTO standings ${sql.insert({ kind: "targets", name: "two/m", until: 900, pause: '{"until":900,"reason":"tired"}' })}`
+      yield* sql`INSERT INTO standings ${sql.insert({ kind: "regions", name: "three", until: 900, pause: "{}" })}`
+      yield* standings.note(Standing.paused(Standing.target({ provider: "two", model: "m" }), pause), 100)
+      return yield* standings.load(200)
+    })
     expect(Object.keys(standings.targets)).toEqual(["one/m", "two/m"])
   })
 
   It.live("the text of an answer is on the disk once", function* () {
     const filename = yield* TemporaryFile.temporaryFile
     const text = "words of one answer"
-    yield* withDatabase(
-      filename,
-      Effect.fnUntraced(function* (_, sql) {
-        const { attempt, messageOf } = TurnLogSuite
-        yield* NumberedData.oneTurn
-        yield* Logged.append(NumberedData.turnId(1), 0, [attempt(0, text)], messageOf(0, text))
-        expect(yield* Logged.load(NumberedData.turnId(1))).toEqual([attempt(0, text)])
-        yield* sql`PRAGMA wal_checkpoint(TRUNCATE)`
-      })
-    )
+    yield* withDatabase(filename, function* (_, sql) {
+      const { attempt, messageOf } = TurnLogSuite
+      yield* NumberedData.oneTurn
+      yield* Logged.append(NumberedData.turnId(1), 0, [attempt(0, text)], messageOf(0, text))
+      expect(yield* Logged.load(NumberedData.turnId(1))).toEqual([attempt(0, text)])
+      yield* sql`PRAGMA wal_checkpoint(TRUNCATE)`
+    })
     expect(fs.readFileSync(filename).toString("latin1").split(text).length - 1).toBe(1)
   })
 
@@ -291,50 +279,40 @@ describe("a disk that refuses", () => {
       `a message of another shape is reported as damaged, and is not left out (${length} characters)`,
       function* () {
         const filename = yield* TemporaryFile.temporaryFile
-        yield* withDatabase(
-          filename,
-          Effect.fnUntraced(function* (store, sql) {
-            yield* store.createConversation(NumberedData.conversation(1))
-            yield* Logged.accept(NumberedData.turn(1, 1))
-            const events = [
-              NumberedData.message(1, 1, 0),
-              NumberedData.message(1, 1, 1),
-              NumberedData.end(1, 1)
-            ] as const
-            yield* Logged.events(NumberedData.turnId(1), events, 0)
-            yield* Logged.accept(NumberedData.turn(2, 1))
-            const damages = [JSON.stringify({ type: "message", other: "x".repeat(length) }), `@${"x".repeat(length)}`]
-            for (const payload of damages) {
-              yield* sql`UPDATE events SET payload = ${payload}
+        yield* withDatabase(filename, function* (store, sql) {
+          yield* store.createConversation(NumberedData.conversation(1))
+          yield* Logged.accept(NumberedData.turn(1, 1))
+          const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
+          yield* Logged.events(NumberedData.turnId(1), events, 0)
+          yield* Logged.accept(NumberedData.turn(2, 1))
+          const damages = [JSON.stringify({ type: "message", other: "x".repeat(length) }), `@${"x".repeat(length)}`]
+          for (const payload of damages) {
+            yield* sql`UPDATE events SET payload = ${payload}
               WHERE event_id = (SELECT max(event_id) FROM events WHERE type = 'message')`
-              const error = yield* Effect.flip(store.resumption(NumberedData.turnId(2), NumberedData.conversationId(1)))
-              expect(error).toMatchObject({
-                concerns: "one",
-                message: expect.stringContaining("a row does not hold what Holdfast writes")
-              })
-            }
-          })
-        )
+            const error = yield* Effect.flip(store.resumption(NumberedData.turnId(2), NumberedData.conversationId(1)))
+            expect(error).toMatchObject({
+              concerns: "one",
+              message: expect.stringContaining("a row does not hold what Holdfast writes")
+            })
+          }
+        })
       }
     )
 
   It.live("a row with a foreign value is reported as damaged, and the others are still read", function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    yield* withDatabase(
-      filename,
-      Effect.fnUntraced(function* (store, sql) {
-        yield* store.createConversation(NumberedData.conversation(1))
-        yield* Logged.accept(NumberedData.turn(1, 1))
-        yield* Logged.accept(NumberedData.turn(2, 1))
-        yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, 0)], 0)
-        yield* Logged.events(NumberedData.turnId(2), [NumberedData.usage(2, 1, 0)], 0)
-        yield* sql`UPDATE events SET payload = '{"type":"usage"}'
+    yield* withDatabase(filename, function* (store, sql) {
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* Logged.accept(NumberedData.turn(1, 1))
+      yield* Logged.accept(NumberedData.turn(2, 1))
+      yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, 0)], 0)
+      yield* Logged.events(NumberedData.turnId(2), [NumberedData.usage(2, 1, 0)], 0)
+      yield* sql`UPDATE events SET payload = '{"type":"usage"}'
           WHERE turn = (SELECT number FROM turns WHERE turn_id = ${NumberedData.turnId(1)})`
-        const error = yield* Effect.flip(store.turnEvents(NumberedData.turnId(1)))
-        expect(error.message).toContain("a row does not hold what Holdfast writes")
-        expect(yield* store.turnEvents(NumberedData.turnId(2))).toHaveLength(1)
-      })
-    )
+      const error = yield* Effect.flip(store.turnEvents(NumberedData.turnId(1)))
+      expect(error.message).toContain("a row does not hold what Holdfast writes")
+      expect(yield* store.turnEvents(NumberedData.turnId(2))).toHaveLength(1)
+    })
   })
 })
 
