@@ -8,6 +8,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
+import { inspect } from "node:util"
 import { createVitest, type Reporter, type TestModule, type TestSpecification, type Vitest } from "vitest/node"
 import workspace from "../../../vitest.workspace.ts"
 import { bundle } from "../bundleProgram.ts"
@@ -133,7 +134,7 @@ const run = async (tests: ReadonlyArray<TestFile>): Promise<TestFailure | undefi
   order = tests.map(({ path }) => path)
   const { unhandledErrors } = await (await started()).runTestSpecifications(await specificationsOf(tests), false)
   const [error] = unhandledErrors
-  if (error !== undefined) failed(order[0] ?? "", String(error))
+  if (error !== undefined) failed(order[0] ?? "", inspect(error).slice(0, 200))
   return failure
 }
 
