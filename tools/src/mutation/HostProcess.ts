@@ -1,7 +1,8 @@
 /** Starts `host.ts`, sends it requests one at a time, and kills it with all that its tests have started. */
 import { type ChildProcess, fork } from "node:child_process"
-import { rmSync } from "node:fs"
-import { folder } from "../bundleProgram.ts"
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { bundle, folder } from "../bundleProgram.ts"
 import type { Reply, Request } from "./Protocol.ts"
 
 type Answer = Exclude<Reply, { readonly type: "began" }>
@@ -15,6 +16,16 @@ export interface Late {
 
 /** Where the host with this id keeps the program that its tests start. */
 export const programOf = (pid: number): string => `${folder}-${pid}`
+
+/** Makes that program, over sources that are replaced. */
+export const makeProgram = async (
+  pid: number,
+  load: (path: string) => string | undefined,
+  banner = ""
+): Promise<void> => {
+  await bundle(programOf(pid), { load, banner })
+  writeFileSync(join(programOf(pid), "package.json"), '{"type":"module"}')
+}
 
 /** A process that runs tests against mutants. */
 export class HostProcess {
@@ -30,6 +41,9 @@ export class HostProcess {
    */
   async ask(request: Request, limitFor: (test: string | undefined) => number = () => Infinity): Promise<Answer | Late> {
     const child = (this.child ??= start())
+    // Here, because a bundle has no end in a process with vitest that has run.
+    if (request.type === "run" && request.isProgram && child.pid !== undefined)
+      await makeProgram(child.pid, (path) => (path === request.path ? request.text : undefined))
     const { promise, resolve } = Promise.withResolvers<Answer | Late>()
     let timer: NodeJS.Timeout | undefined
     let test: string | undefined

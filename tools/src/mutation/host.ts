@@ -5,14 +5,13 @@
  *          the host's own, which the runner removes with it. A killed host leaves nothing behind.
  * Host.H2. The process ends when the runner has gone, with all that its tests have started.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { inspect } from "node:util"
 import { createVitest, type Reporter, type TestModule, type TestSpecification, type Vitest } from "vitest/node"
 import workspace from "../../../vitest.workspace.ts"
-import { bundle } from "../bundleProgram.ts"
-import { programOf } from "./HostProcess.ts"
+import { makeProgram, programOf } from "./HostProcess.ts"
 import { GLOBAL, instrument } from "./Instrument.ts"
 import * as Places from "./Places.ts"
 import type { Covered, Reply, Request, TestFailure, TestFile } from "./Protocol.ts"
@@ -109,11 +108,6 @@ const WRITES_POINTS = `globalThis.${GLOBAL} ??= new Proxy({}, { get: (all, path)
   process.getBuiltinModule("node:fs").appendFileSync(${JSON.stringify(programPoints)}, path + "\\t" + name + "\\n")
 } })) });`
 
-const bundled = async (banner: string): Promise<void> => {
-  await bundle(program, { load: (path) => replaced(path), banner })
-  writeFileSync(join(program, "package.json"), '{"type":"module"}')
-}
-
 let counting: Promise<void> | undefined
 
 let vitest: Promise<Vitest> | undefined
@@ -152,7 +146,7 @@ const cover = async (test: TestFile, folder: string): Promise<Covered> => {
     instrumented.set(path, code)
     return code
   }
-  await (counting ??= bundled(WRITES_POINTS))
+  await (counting ??= makeProgram(process.pid, replaced, WRITES_POINTS))
   for (const file of [pointsFile, programPoints]) rmSync(file, { force: true })
   const since = performance.now()
   const failure = await run([test])
@@ -205,8 +199,6 @@ const serve = async (request: Request): Promise<Reply> => {
         if (path !== undefined) (await started()).invalidateFile(join(root, path))
       }
       previous = request.path
-      // A change that does not compile is none: operators replace expressions by expressions.
-      if (request.isProgram) await bundled("")
       return { type: "ran", failure: await run(request.tests) }
     }
     default:
