@@ -87,6 +87,14 @@ export class Disk {
     return this.prepare(sql).all(...values) as ReadonlyArray<unknown> as ReadonlyArray<Row> // the statement names the columns of `Row`
   }
 
+  /** Every row of the database, and its table. */
+  get dump(): ReadonlyArray<{ readonly table: string; readonly row: string }> {
+    const tables = this.rows<{ readonly name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return tables.flatMap(({ name }) =>
+      this.rows(`SELECT * FROM "${name}"`).map((row) => ({ table: name, row: JSON.stringify(row) }))
+    )
+  }
+
   /** Prepares a statement, once for all processes. */
   prepare(sql: string): sqlite.StatementSync {
     let statement = this.prepared.get(sql)

@@ -162,11 +162,8 @@ class Night {
       if (!ending.isOver) laws.check("a night ends", false, () => "nothing is left to do, and turns are not sealed")
       ending.check()
     }
-    const rows = disk.rows<{ readonly name: string }>(
-      // Its times are those of the real clock.
-      "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'holdfast_migrations'"
-    )
-    const dump = rows.flatMap(({ name }) => disk.rows(`SELECT * FROM "${name}"`).map((row) => JSON.stringify(row)))
+    // The times of the migrations are those of the real clock.
+    const dump = disk.dump.filter(({ table }) => table !== "holdfast_migrations").map(({ row }) => row)
     return {
       plan: this.plan,
       broken: laws.broken,
