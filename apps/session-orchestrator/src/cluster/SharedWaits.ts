@@ -26,7 +26,7 @@ interface Dependencies {
   readonly sql: SqlClient.SqlClient
   /** Names the database in errors. */
   readonly database: string
-  readonly turns: Pick<HeldTurns["Service"], "conversations" | "unsealed">
+  readonly turns: Pick<HeldTurns["Service"], "conversations">
   /** Whether a call has its client at this runner. */
   readonly isHere: (id: Ids.ConversationId) => boolean
 }
@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function* ({
   const seen = new Map<Ids.ConversationId, number>()
   const sweep = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const waits = new Set((yield* turns.unsealed).map(({ conversationId }) => conversationId))
+    const waits = new Set(yield* failed("read the calls that wait", openCalls(sql)))
     for (const id of seen.keys()) if (!waits.has(id)) seen.delete(id)
     if (waits.size === 0) return
     const isClaimed = yield* failed("look at the locks", claims.read)
@@ -105,6 +105,17 @@ export const make = Effect.fnUntraced(function* ({
     ended: release
   }
 })
+
+/** The conversations of the held calls that have not ended. */
+export const openCalls = (
+  sql: SqlClient.SqlClient
+): Effect.Effect<ReadonlyArray<Ids.ConversationId>, SqlError.SqlError> =>
+  Effect.map(
+    sql<Pick<Row, "conversationId">>`
+      SELECT c.conversation_id AS "conversationId" FROM turns t JOIN conversations c ON c.number = t.conversation
+      WHERE t.end_event_id IS NULL AND c.conversation_id LIKE 'holdfast-call-%'`,
+    (rows) => rows.map(({ conversationId }) => conversationId)
+  )
 
 // --- internal
 

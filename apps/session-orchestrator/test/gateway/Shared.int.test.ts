@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import * as Claims from "../../src/cluster/Claims.ts"
 import * as Holders from "../../src/insight/inspection/Holders.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
+import * as SharedWaits from "../../src/cluster/SharedWaits.ts"
 import { freePort } from "../FreePort.ts"
 import * as Process from "../service/Process.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
@@ -122,7 +123,8 @@ describe("a held call of runners that share a database", () => {
     const twin = yield* post(two)
     const other = (yield* waiting(2)).find(({ turnId }) => turnId !== left?.turnId)
     expect(endpoint.calls.length - before).toBe(4)
-    const held = (yield* waiting(2)).map(({ conversationId }) => Ids.ConversationId.make(conversationId))
+    const held = yield* SharedWaits.openCalls(sql)
+    expect(held.toSorted()).toEqual([left?.conversationId, other?.conversationId].toSorted())
     expect(held.map(yield* (yield* Claims.make(sql)).read)).toEqual([true, true])
 
     // An answered call hides no other.
