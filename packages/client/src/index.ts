@@ -12,6 +12,5 @@ export {
   type SubmitOptions,
   type TurnFilter
 } from "./HoldfastClient.ts"
-export type { CallOptions, Turn } from "./Turn.ts"
-export type { TurnResult } from "./Turn.ts"
+export type { CallOptions, Turn, TurnResult } from "./Turn.ts"
 export { webSocket } from "./transport/SocketTransport.ts"

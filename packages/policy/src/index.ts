@@ -11,12 +11,10 @@ export * as FinalReport from "./profile/FinalReportSettings.ts"
 export * as Heap from "./Heap.ts"
 export * as Hint from "./hint/Hint.ts"
 export * as LimitWindows from "./hint/LimitWindows.ts"
-
 export * as Models from "./routing/Models.ts"
 export * as Preview from "./simulation/Preview.ts"
 export * as Prices from "./spend/Prices.ts"
 export * as Profile from "./profile/Profile.ts"
-
 export * as Prospect from "./routing/Prospect.ts"
 export * as RetryPolicy from "./decision/RetryPolicy.ts"
 export * as RetrySettings from "./profile/RetrySettings.ts"

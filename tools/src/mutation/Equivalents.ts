@@ -195,48 +195,6 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "none and one are both not several"
   },
   {
-    path: "packages/policy/src/routing/Standing.ts",
-    operator: "boundary",
-    before: "size < other",
-    line: "if (size !== other) return size < other ? -1 : 1",
-    reason: "where two sizes differ they are not equal"
-  },
-  {
-    path: "packages/policy/src/routing/Standing.ts",
-    operator: "constant",
-    before: "1",
-    line: "if (size !== other) return size < other ? -1 : 1",
-    reason: "only the sign of a comparison is read"
-  },
-  {
-    path: "packages/policy/src/routing/Standing.ts",
-    operator: "boundary",
-    before: "a.reason < b.reason",
-    line: "if (a.reason !== b.reason) return a.reason < b.reason ? -1 : 1",
-    reason: "two reasons that differ are not equal"
-  },
-  {
-    path: "packages/policy/src/routing/Standing.ts",
-    operator: "constant",
-    before: "1",
-    line: "if (a.reason !== b.reason) return a.reason < b.reason ? -1 : 1",
-    reason: "only the sign of a comparison is read"
-  },
-  {
-    path: "packages/policy/src/routing/Standing.ts",
-    operator: "boundary",
-    before: "compare(pause, by) < 0",
-    line: "return compare(pause, by) < 0 && !sizesOf(pause).some((size, i) => size > (other[i] ?? size))",
-    reason: "equal ones are compared by their place before"
-  },
-  {
-    path: "packages/policy/src/routing/Standing.ts",
-    operator: "constant",
-    before: "0",
-    line: "return compare(pause, by) < 0 && !sizesOf(pause).some((size, i) => size > (other[i] ?? size))",
-    reason: "equal ones are compared by their place before"
-  },
-  {
     path: "packages/kernel/src/internal/calls/Summary.ts",
     operator: "boundary",
     before: "most >= LEAST_CHARACTERS",
@@ -328,13 +286,6 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
-    path: "packages/journal/src/sqlite/SqliteClient.ts",
-    operator: "constant",
-    before: "200",
-    line: "const PREPARED_STATEMENTS = 200",
-    reason: "how many statements are kept prepared is a matter of memory and time"
-  },
-  {
     path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
     operator: "constant",
     before: "100",
@@ -364,20 +315,6 @@ export const listed: ReadonlyArray<Listed> = [
   },
   {
     path: "packages/journal/src/sqlite/SqliteClient.ts",
-    operator: "comparison",
-    before: "prepared.size >= PREPARED_STATEMENTS",
-    line: "if (prepared.size >= PREPARED_STATEMENTS) {",
-    reason: "how many statements are kept prepared is a matter of memory and time"
-  },
-  {
-    path: "packages/journal/src/sqlite/SqliteClient.ts",
-    operator: "boundary",
-    before: "prepared.size >= PREPARED_STATEMENTS",
-    line: "if (prepared.size >= PREPARED_STATEMENTS) {",
-    reason: "how many statements are kept prepared is a matter of memory and time"
-  },
-  {
-    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "dropped",
     before: "prepared.delete(oldest)",
     line: "prepared.delete(oldest)",
@@ -402,20 +339,6 @@ export const listed: ReadonlyArray<Listed> = [
     operator: "constant",
     before: "0",
     line: ": `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`",
-    reason: "only a limit ends a schedule by that limit"
-  },
-  {
-    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
-    operator: "constant",
-    before: "0",
-    line: "return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`",
-    reason: "only a limit ends a schedule by that limit"
-  },
-  {
-    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
-    operator: "constant",
-    before: "0",
-    line: "return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`",
     reason: "only a limit ends a schedule by that limit"
   }
 ]

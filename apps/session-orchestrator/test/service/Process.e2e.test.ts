@@ -10,13 +10,20 @@ import * as SideBySide from "./SideBySide.ts"
 const test = SideBySide.atOnce(2)
 
 describe.concurrent("a process that is stopped", () => {
-  test("ends at once and with 0 while a turn sleeps; the turn continues after the start", function* () {
-    const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
-    provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("At last"))
+  test("ends at once and with 0 while a turn sleeps and another's response is awaited; both continue after the start", function* () {
+    const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"], isGated: false })
+    const held = ProcessSetup.gated("Held", 0)
+    const calls = ProcessSetup.script(provider, {
+      one: [ProcessSetup.overloaded, ProcessSetup.answer("At last")],
+      two: [held.response, ProcessSetup.answer("Then")]
+    })
     const first = yield* start
     const id = yield* first.create()
     const live = yield* first.open(ProcessSetup.request(id, "one"))
     yield* live.until("provider-retry")
+    const other = yield* first.create()
+    assert.strictEqual((yield* first.call(ProcessSetup.submission(other, "two"))).status, 202)
+    yield* provider.received(2)
     const before = yield* first.state(id)
     const [took, { code, stderr }] = yield* Effect.timed(first.end("SIGTERM"))
     assert.strictEqual(code, 0)
@@ -28,9 +35,10 @@ describe.concurrent("a process that is stopped", () => {
     const second = yield* start
     assert.deepStrictEqual(yield* second.state(id), before)
     yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-    yield* provider.received(2)
     assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, "one")).attempts, 2)
     assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: At last"])
+    assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, other, "two")).status, "completed")
+    assert.deepStrictEqual(calls.toSorted(), ["one", "one", "two", "two"])
   })
 
   test("ends at once, with 130, at the second signal", function* () {

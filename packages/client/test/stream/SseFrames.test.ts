@@ -11,7 +11,7 @@ const framesOf = (text: string, cuts: ReadonlyArray<number>): ReadonlyArray<SseF
   return at.slice(1).flatMap((end, i) => reader.push(text.slice(at[i], end)))
 }
 
-describe("SseFrames", () => {
+describe("SseReader", () => {
   it("reads what the service writes, wherever it is cut", () => {
     fc.assert(
       fc.property(conversation, fc.array(fc.nat()), fc.boolean(), (frames, cuts, isQuiet) => {

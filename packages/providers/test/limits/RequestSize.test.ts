@@ -59,7 +59,7 @@ const askedWith = (characters: number) => {
   )
 }
 
-describe("RequestSize", () => {
+describe("the size of a request", () => {
   it("has the limit of this runtime", () => {
     expect(Limits.MOST_CHARACTERS).toBe(constants.MAX_STRING_LENGTH)
   })

@@ -9,7 +9,6 @@ export * as Listing from "./Listing.ts"
 export * as NewConversation from "./NewConversation.ts"
 export * as Problem from "./Problem.ts"
 export * as SchedulePreview from "./SchedulePreview.ts"
-
 export * as SystemGroup from "./SystemGroup.ts"
 export * as TurnsGroup from "./TurnsGroup.ts"
 export * as WorkGroup from "./WorkGroup.ts"

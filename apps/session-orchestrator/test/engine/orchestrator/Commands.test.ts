@@ -138,6 +138,20 @@ describe("a command", () => {
       })
     }
   )
+
+  it.effect("rule X4: sent again after its turn was released and resumed is recorded once", () =>
+    withService({ scripts: [emits(overloaded)], retry: PARKED }, function* ({ conversations, held, log }) {
+      const c = yield* conversations.create({})
+      yield* conversations.prompt(c, { prompt: "Hi", turnId })
+      yield* (yield* watching(conversations.watchTurn(turnId))).until("provider-retry")
+      const command = conversations.steer(commandOf(c, "extend-budget", "k"), "a test", turnId)
+      assert.isTrue(yield* command)
+      yield* held.release(c)
+      yield* held.resume(c)
+      assert.isTrue(yield* command)
+      assert.deepStrictEqual(commandsOf(yield* log.load(turnId)), ["k"])
+    })
+  )
 })
 
 describe("a command that names no turn", () => {

@@ -74,7 +74,7 @@ const time = fc.tuple(digits(23), digits(59)).map((parts) => parts.join(":"))
 const moment = fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2035, 0, 1) })
 const HOUR = 3_600_000
 
-describe("DailyTime", () => {
+describe("a daily time", () => {
   it("comes once a day, over changes of the clocks too", () => {
     fc.assert(
       fc.property(time, moment, (time, now) => {
