@@ -102,9 +102,7 @@ const backoff: ReadonlyArray<Scenario> = [
     "rule P5: a requested delay that is shorter than the backoff does not shorten the wait",
     [asks(1 * SECOND, "retry-after")],
     waits(2 * SECOND),
-    {
-      retry: INTERACTIVE
-    }
+    { retry: INTERACTIVE }
   ),
   outlives(
     "rule P5: a requested delay that is past, negative, no number or absurd is ignored",
@@ -119,9 +117,7 @@ const backoff: ReadonlyArray<Scenario> = [
     "rate-limited",
     [asks(301 * SECOND, "retry-after")],
     [],
-    {
-      retry: INTERACTIVE
-    }
+    { retry: INTERACTIVE }
   ),
   outlives("rule P6: one of just the cap is waited for", [asks(5 * MINUTE, "retry-after")], waits(5 * MINUTE), {
     retry: INTERACTIVE
@@ -138,9 +134,7 @@ const backoff: ReadonlyArray<Scenario> = [
     "overloaded",
     times(3, overloaded),
     waits(2 * SECOND, 4 * SECOND),
-    {
-      retry: { ...INTERACTIVE, maxDelay: "5 seconds" }
-    }
+    { retry: { ...INTERACTIVE, maxDelay: "5 seconds" } }
   ),
   outlives("rule P3, P6: a cap of 0 is none", [asks(301 * SECOND, "retry-after")], waits(301 * SECOND), {
     retry: { ...INTERACTIVE, maxDelay: "0 seconds" }
@@ -171,27 +165,23 @@ const chains: ReadonlyArray<Scenario> = [
   {
     title: "rule P10: and in the next step of the same turn",
     retry: INTERACTIVE,
-    turns: [
-      {
-        given: [overloaded, Answers.callsTool("send"), overloaded, says(ANSWER)],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...waits(2 * SECOND),
-            { type: "retry-end", success: true, attempt: 0 },
-            "tool-call",
-            "usage",
-            "message",
-            "tool-result",
-            "message",
-            "step-start",
-            ...waits(2 * SECOND),
-            ...answered(0)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, Answers.callsTool("send"), overloaded, says(ANSWER)],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...waits(2 * SECOND),
+        { type: "retry-end", success: true, attempt: 0 },
+        "tool-call",
+        "usage",
+        "message",
+        "tool-result",
+        "message",
+        "step-start",
+        ...waits(2 * SECOND),
+        ...answered(0)
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   },
   {
@@ -254,64 +244,48 @@ const controls: ReadonlyArray<Scenario> = [
   {
     title: "rule P11, P14: cancelling the retry ends the wait, closes the chain and fails the turn with its last error",
     retry: INTERACTIVE,
-    turns: [
-      {
-        given: [overloaded],
-        when: [{ at: 0, act: "abort-retry" }],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...waits(2 * SECOND),
-            { type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" },
-            "message",
-            { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
-            { type: "turn-end", status: "failed" }
-          ]
-        }
-      }
-    ],
+    given: [overloaded],
+    when: [{ at: 0, act: "abort-retry" }],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...waits(2 * SECOND),
+        { type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" },
+        "message",
+        { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
+        { type: "turn-end", status: "failed" }
+      ]
+    },
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
     title: "rule P14: an abort cancels the retry first, then ends the turn",
     retry: INTERACTIVE,
-    turns: [
-      {
-        given: [overloaded],
-        when: [{ at: 0, act: "abort" }],
-        follows: { events: [...BEGUN, ...waits(2 * SECOND), ...aborted(0)] }
-      }
-    ],
+    given: [overloaded],
+    when: [{ at: 0, act: "abort" }],
+    follows: { events: [...BEGUN, ...waits(2 * SECOND), ...aborted(0)] },
     history: ["user: Hello", "assistant (aborted):"]
   },
   {
     title: "rule P11: an abort in the answer that a retry got closes the chain too",
     retry: INTERACTIVE,
-    turns: [
-      {
-        given: [overloaded, Answers.holds("Half of")],
-        when: [{ at: "held", act: "abort" }],
-        follows: { events: [...BEGUN, ...waits(2 * SECOND), "text-delta", ...aborted(0)], shown: "Half of" }
-      }
-    ],
+    given: [overloaded, Answers.holds("Half of")],
+    when: [{ at: "held", act: "abort" }],
+    follows: { events: [...BEGUN, ...waits(2 * SECOND), "text-delta", ...aborted(0)], shown: "Half of" },
     history: ["user: Hello", "assistant (aborted): Half of"]
   },
   {
     title: "rule P15: a client can read that a conversation retries, which retry it is, and that it was switched",
     retry: INTERACTIVE,
-    turns: [
-      {
-        given: [overloaded, says(ANSWER)],
-        when: [
-          { at: "start", act: { reads: { status: "idle", isRetrying: false, autoRetryEnabled: true } } },
-          { at: 0, act: { reads: { status: "retrying", isRetrying: true, autoRetryEnabled: true, attempt: 0 } } },
-          { at: 0, act: "auto-retry off" },
-          { at: 0, act: { reads: { status: "retrying", isRetrying: true, autoRetryEnabled: false } } },
-          { at: 0, act: "retry-now" }
-        ],
-        follows: { events: [...BEGUN, ...waits(2 * SECOND), ...answered(0)], shown: ANSWER }
-      }
+    given: [overloaded, says(ANSWER)],
+    when: [
+      { at: "start", act: { reads: { status: "idle", isRetrying: false, autoRetryEnabled: true } } },
+      { at: 0, act: { reads: { status: "retrying", isRetrying: true, autoRetryEnabled: true, attempt: 0 } } },
+      { at: 0, act: "auto-retry off" },
+      { at: 0, act: { reads: { status: "retrying", isRetrying: true, autoRetryEnabled: false } } },
+      { at: 0, act: "retry-now" }
     ],
+    follows: { events: [...BEGUN, ...waits(2 * SECOND), ...answered(0)], shown: ANSWER },
     history: ANSWERED
   },
   {
@@ -330,16 +304,12 @@ const controls: ReadonlyArray<Scenario> = [
   {
     title: "rule P15: switched off in a wait, the next failure ends the turn",
     retry: INTERACTIVE,
-    turns: [
-      {
-        given: [overloaded, overloaded],
-        when: [
-          { at: 0, act: "auto-retry off" },
-          { at: 0, act: "retry-now" }
-        ],
-        follows: { events: [...BEGUN, ...waits(2 * SECOND), ...failed("overloaded", { attempt: 0 })] }
-      }
+    given: [overloaded, overloaded],
+    when: [
+      { at: 0, act: "auto-retry off" },
+      { at: 0, act: "retry-now" }
     ],
+    follows: { events: [...BEGUN, ...waits(2 * SECOND), ...failed("overloaded", { attempt: 0 })] },
     history: ["user: Hello", "assistant (overloaded):"]
   }
 ]

@@ -41,6 +41,9 @@ const AGAIN = "Here I am again."
 
 const greeting: Turn = { given: [says(ANSWER)], follows: { events: [...BEGUN, ...answered()], shown: ANSWER } }
 
+/** The turn after a greeting. */
+const asks = (turn: Turn) => [greeting, { ...turn, prompt: QUESTION }] as const
+
 const compacted: ReadonlyArray<Expected> = [{ type: "compaction", summary: SUMMARY, messages: 2 }, "message"]
 
 const BEFORE = ["user: Hello", `assistant: ${ANSWER}`, `user: ${QUESTION}`] as const
@@ -83,27 +86,19 @@ export const scenarios: ReadonlyArray<Scenario> = [
   ).map(([how, answer]): Scenario => ({
     title: `rule P2, P19: an overflow that is recognised ${how} leads to compaction too`,
     retry: INTERACTIVE,
-    turns: [
-      greeting,
-      {
-        prompt: QUESTION,
-        given: [answer, says(SUMMARY), says(AGAIN)],
-        follows: { events: [...BEGUN, ...compacted, ...answered()], shown: AGAIN }
-      }
-    ],
+    turns: asks({
+      given: [answer, says(SUMMARY), says(AGAIN)],
+      follows: { events: [...BEGUN, ...compacted, ...answered()], shown: AGAIN }
+    }),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
   })),
   {
     title: "rule P2, P19: once: a context that is too long again fails the turn, and is not retried",
     retry: INTERACTIVE,
-    turns: [
-      greeting,
-      {
-        prompt: QUESTION,
-        given: [tooLong, says(SUMMARY), tooLong],
-        follows: { events: [...BEGUN, ...compacted, ...failed("context-overflow")] }
-      }
-    ],
+    turns: asks({
+      given: [tooLong, says(SUMMARY), tooLong],
+      follows: { events: [...BEGUN, ...compacted, ...failed("context-overflow")] }
+    }),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (context-overflow):"]
   },
   endsIn(
@@ -119,48 +114,30 @@ export const scenarios: ReadonlyArray<Scenario> = [
   {
     title: "rule P19: a context that is too long for a summary fails with the overflow too",
     retry: INTERACTIVE,
-    turns: [
-      greeting,
-      {
-        prompt: QUESTION,
-        given: [tooLong, tooLong],
-        follows: { events: [...BEGUN, ...failed("context-overflow")] }
-      }
-    ],
+    turns: asks({ given: [tooLong, tooLong], follows: { events: [...BEGUN, ...failed("context-overflow")] } }),
     history: [...BEFORE, "assistant (context-overflow):"]
   },
   {
     title:
       "rule P11, P19: a call for the summary that fails is retried like any other, in one chain with the step's own",
     retry: INTERACTIVE,
-    turns: [
-      greeting,
-      {
-        prompt: QUESTION,
-        given: [reset, tooLong, overloaded, says(SUMMARY), says(AGAIN)],
-        follows: {
-          events: [...BEGUN, ...waits(2 * SECOND, 4 * SECOND), ...compacted, ...answered(1)],
-          shown: AGAIN
-        }
-      }
-    ],
+    turns: asks({
+      given: [reset, tooLong, overloaded, says(SUMMARY), says(AGAIN)],
+      follows: { events: [...BEGUN, ...waits(2 * SECOND, 4 * SECOND), ...compacted, ...answered(1)], shown: AGAIN }
+    }),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
   },
   {
     title: "rule P19: each step of a turn has its own",
     retry: INTERACTIVE,
     tools: ["look"],
-    turns: [
-      greeting,
-      {
-        prompt: QUESTION,
-        given: [tooLong, says(SUMMARY), callsTool("look"), tooLong, says(SUMMARY), says(AGAIN)],
-        follows: {
-          events: [...BEGUN, ...compacted, ...called("look", false), "step-start", ...compacted, ...answered()],
-          shown: AGAIN
-        }
+    turns: asks({
+      given: [tooLong, says(SUMMARY), callsTool("look"), tooLong, says(SUMMARY), says(AGAIN)],
+      follows: {
+        events: [...BEGUN, ...compacted, ...called("look", false), "step-start", ...compacted, ...answered()],
+        shown: AGAIN
       }
-    ],
+    }),
     history: [
       ...BEFORE,
       `summary: ${STANDS_FOR}`,
@@ -207,36 +184,28 @@ export const scenarios: ReadonlyArray<Scenario> = [
       "rule P8, P19: a fallback with a context that is too long makes the summary itself, and has succeeded when it has answered",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      greeting,
-      {
-        prompt: QUESTION,
-        given: [overloaded, tooLong, says(SUMMARY), says(AGAIN)],
-        follows: {
-          calls: [TARGET, SPARE, SPARE, SPARE],
-          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
-          shown: AGAIN
-        }
+    turns: asks({
+      given: [overloaded, tooLong, says(SUMMARY), says(AGAIN)],
+      follows: {
+        calls: [TARGET, SPARE, SPARE, SPARE],
+        events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
+        shown: AGAIN
       }
-    ],
+    }),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
   },
   {
     title: "rule P8, P19: a failed call for the summary continues at the next target, and so does the step",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      greeting,
-      {
-        prompt: QUESTION,
-        given: [tooLong, overloaded, says(SUMMARY), says(AGAIN)],
-        follows: {
-          calls: [TARGET, TARGET, SPARE, SPARE],
-          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
-          shown: AGAIN
-        }
+    turns: asks({
+      given: [tooLong, overloaded, says(SUMMARY), says(AGAIN)],
+      follows: {
+        calls: [TARGET, TARGET, SPARE, SPARE],
+        events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
+        shown: AGAIN
       }
-    ],
+    }),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
   },
   {
@@ -264,17 +233,11 @@ export const scenarios: ReadonlyArray<Scenario> = [
   {
     title: "rule P14, P19: an abort while a summary is waited for ends the turn",
     retry: INTERACTIVE,
-    turns: [
-      greeting,
-      {
-        prompt: QUESTION,
-        given: [tooLong, overloaded],
-        when: [{ at: 0, act: "abort" }],
-        follows: {
-          events: [...BEGUN, ...waits(2 * SECOND), ...aborted(0)]
-        }
-      }
-    ],
+    turns: asks({
+      given: [tooLong, overloaded],
+      when: [{ at: 0, act: "abort" }],
+      follows: { events: [...BEGUN, ...waits(2 * SECOND), ...aborted(0)] }
+    }),
     history: [...BEFORE, "assistant (aborted):"]
   }
 ]

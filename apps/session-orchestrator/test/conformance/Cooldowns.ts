@@ -164,37 +164,29 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "rule P9: in the middle of a turn the first step after the cooldown is the primary's",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
-        follows: {
-          calls: [TARGET, SPARE, TARGET],
-          events: [
-            ...TOOL_AT_SPARE,
-            { type: "model-change", from: SPARE, to: TARGET },
-            { type: "step-start", step: 1, target: TARGET },
-            ...answered()
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
+    follows: {
+      calls: [TARGET, SPARE, TARGET],
+      events: [
+        ...TOOL_AT_SPARE,
+        { type: "model-change", from: SPARE, to: TARGET },
+        { type: "step-start", step: 1, target: TARGET },
+        ...answered()
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
   },
   {
     title: 'rule P9: with "never" the turn stays on its target',
     retry: never(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
-        follows: {
-          calls: [TARGET, SPARE, SPARE],
-          events: [...TOOL_AT_SPARE, { type: "step-start", step: 1, target: SPARE }, ...answered()],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
+    follows: {
+      calls: [TARGET, SPARE, SPARE],
+      events: [...TOOL_AT_SPARE, { type: "step-start", step: 1, target: SPARE }, ...answered()],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
   },
   {
@@ -206,22 +198,18 @@ export const scenarios: ReadonlyArray<Scenario> = [
     targets: TWO,
     // The second step has two seconds to begin.
     scale: 80,
-    turns: [
-      {
-        given: [asks(4 * MINUTE, "retry-after"), takes(65 * SECOND, callsTool("send")), says(ANSWER)],
-        follows: {
-          calls: [TARGET, SPARE, SPARE],
-          events: [
-            ...BEGUN,
-            atOnce(0, "rate-limited"),
-            ...TOOL_AT_SPARE.slice(BEGUN.length + 1),
-            { type: "step-start", step: 1, target: SPARE },
-            ...answered()
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [asks(4 * MINUTE, "retry-after"), takes(65 * SECOND, callsTool("send")), says(ANSWER)],
+    follows: {
+      calls: [TARGET, SPARE, SPARE],
+      events: [
+        ...BEGUN,
+        atOnce(0, "rate-limited"),
+        ...TOOL_AT_SPARE.slice(BEGUN.length + 1),
+        { type: "step-start", step: 1, target: SPARE },
+        ...answered()
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
   },
   {

@@ -37,12 +37,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: { profile: "interactive" },
     credentials: KEYS,
     format: "anthropic",
-    turns: [
-      {
-        given: [exhausted(HOUR), says(ANSWER)],
-        follows: { calls: [FIRST, SECOND_KEY], events: [...BEGUN, switchedKey, ...answered(0)], shown: ANSWER }
-      }
-    ],
+    given: [exhausted(HOUR), says(ANSWER)],
+    follows: { calls: [FIRST, SECOND_KEY], events: [...BEGUN, switchedKey, ...answered(0)], shown: ANSWER },
     history: ANSWERED
   },
   {
@@ -73,20 +69,16 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "rule P7: a rate limit by the minute keeps its key",
     retry: { profile: "interactive" },
     credentials: KEYS,
-    turns: [
-      {
-        given: [asks(10 * SECOND, "retry-after"), says(ANSWER)],
-        follows: {
-          calls: [FIRST, FIRST],
-          events: [
-            ...BEGUN,
-            { type: "provider-retry", attempt: 0, delayMs: 10 * SECOND, reason: "rate-limited" },
-            ...answered(0)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [asks(10 * SECOND, "retry-after"), says(ANSWER)],
+    follows: {
+      calls: [FIRST, FIRST],
+      events: [
+        ...BEGUN,
+        { type: "provider-retry", attempt: 0, delayMs: 10 * SECOND, reason: "rate-limited" },
+        ...answered(0)
+      ],
+      shown: ANSWER
+    },
     history: ANSWERED
   },
   {
@@ -94,22 +86,12 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SPARE),
     targets: TWO,
     credentials: KEYS,
-    turns: [
-      {
-        given: [exhausted(HOUR), exhausted(HOUR), says(ANSWER)],
-        follows: {
-          calls: [FIRST, SECOND_KEY, SPARE],
-          events: [
-            ...BEGUN,
-            switchedKey,
-            atOnce(1, "quota-exhausted"),
-            ...fallsBack(TARGET, SPARE),
-            ...provedAt(SPARE, 1)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [exhausted(HOUR), exhausted(HOUR), says(ANSWER)],
+    follows: {
+      calls: [FIRST, SECOND_KEY, SPARE],
+      events: [...BEGUN, switchedKey, atOnce(1, "quota-exhausted"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 1)],
+      shown: ANSWER
+    },
     history: ["user: Hello", AT_SPARE]
   },
   {
@@ -117,37 +99,29 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SPARE),
     targets: TWO,
     credentials: { spare: ["KEY_A", "KEY_B"] },
-    turns: [
-      {
-        given: [overloaded, exhausted(HOUR), says(ANSWER)],
-        follows: {
-          calls: [TARGET, `${SPARE}#KEY_A`, `${SPARE}#KEY_B`],
-          events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 0, reason: "quota-exhausted", credential: "KEY_B" },
-            ...provedAt(SPARE, 1)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, exhausted(HOUR), says(ANSWER)],
+    follows: {
+      calls: [TARGET, `${SPARE}#KEY_A`, `${SPARE}#KEY_B`],
+      events: [
+        ...BEGUN,
+        atOnce(0, "overloaded"),
+        ...fallsBack(TARGET, SPARE),
+        { type: "provider-retry", attempt: 1, delayMs: 0, reason: "quota-exhausted", credential: "KEY_B" },
+        ...provedAt(SPARE, 1)
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", AT_SPARE]
   },
   {
     title: "rule P6, P7: a reset beyond the cap fails the turn at once if no key is left",
     retry: { profile: "interactive" },
     credentials: KEYS,
-    turns: [
-      {
-        given: [exhausted(10 * MINUTE), exhausted(2 * HOUR)],
-        follows: {
-          calls: [FIRST, SECOND_KEY],
-          events: [...BEGUN, switchedKey, ...failed("quota-exhausted", { attempt: 0 })]
-        }
-      }
-    ],
+    given: [exhausted(10 * MINUTE), exhausted(2 * HOUR)],
+    follows: {
+      calls: [FIRST, SECOND_KEY],
+      events: [...BEGUN, switchedKey, ...failed("quota-exhausted", { attempt: 0 })]
+    },
     history: ["user: Hello", "assistant (quota-exhausted):"]
   }
 ]

@@ -28,9 +28,7 @@ const waiting: ReadonlyArray<Scenario> = [
     "network",
     times(3, reset),
     waits(1 * SECOND, 2 * SECOND),
-    {
-      retry: CYCLING
-    }
+    { retry: CYCLING }
   ),
   endsIn("rule A2: with a cap of 1 the first error is the last", "network", [reset], [], {
     retry: { ...CYCLING, maxRetries: 1 }
@@ -79,17 +77,13 @@ const turning: ReadonlyArray<Scenario> = [
     title: `rule A1, A3, A4: after ${what} the turn switches to the next target at once`,
     retry: inTurn(),
     targets: THREE,
-    turns: [
-      {
-        given: [answer, says(ANSWER)],
-        follows: {
-          calls: [TARGET, SPARE],
-          asked: [["user: Hello"], ["user: Hello"]],
-          events: [...BEGUN, ...skips(0, reason, TARGET, SPARE), ...answered(0)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [answer, says(ANSWER)],
+    follows: {
+      calls: [TARGET, SPARE],
+      asked: [["user: Hello"], ["user: Hello"]],
+      events: [...BEGUN, ...skips(0, reason, TARGET, SPARE), ...answered(0)],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
   })),
   ...(
@@ -102,172 +96,140 @@ const turning: ReadonlyArray<Scenario> = [
     title: `rule A1, A3, A4: ${what} is retried on the same target, ${when}`,
     retry: inTurn(),
     targets: THREE,
-    turns: [
-      {
-        given: [answer, says(ANSWER)],
-        follows: {
-          events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs, reason }, ...answered(0)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [answer, says(ANSWER)],
+    follows: {
+      events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs, reason }, ...answered(0)],
+      shown: ANSWER
+    },
     history: ANSWERED
   })),
   {
     title: "rule A4: the cursor goes round, moves on a skip and on a rate limit, and stays on any other retry",
     retry: inTurn(6),
     targets: THREE,
-    turns: [
-      {
-        given: [
-          status(401, "auth"),
-          reset,
-          limited,
-          status(500, "server-error"),
-          failsInStream("overloaded"),
-          says(ANSWER)
-        ],
-        follows: {
-          calls: [TARGET, SPARE, SPARE, THIRD, TARGET, TARGET],
-          events: [
-            ...BEGUN,
-            ...skips(0, "auth", TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND, reason: "network" },
-            ...skips(2, "rate-limited", SPARE, THIRD),
-            ...skips(3, "server-error", THIRD, TARGET),
-            atOnce(4, "overloaded"),
-            ...answered(4)
-          ],
-          shown: ANSWER
-        }
-      }
+    given: [
+      status(401, "auth"),
+      reset,
+      limited,
+      status(500, "server-error"),
+      failsInStream("overloaded"),
+      says(ANSWER)
     ],
+    follows: {
+      calls: [TARGET, SPARE, SPARE, THIRD, TARGET, TARGET],
+      events: [
+        ...BEGUN,
+        ...skips(0, "auth", TARGET, SPARE),
+        { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND, reason: "network" },
+        ...skips(2, "rate-limited", SPARE, THIRD),
+        ...skips(3, "server-error", THIRD, TARGET),
+        atOnce(4, "overloaded"),
+        ...answered(4)
+      ],
+      shown: ANSWER
+    },
     history: ANSWERED
   },
   {
     title: "rule A2, A4: 3 attempts in all are one on each of three targets",
     retry: inTurn(),
     targets: THREE,
-    turns: [
-      {
-        given: times(3, status(401, "auth")),
-        follows: {
-          calls: THREE,
-          events: [
-            ...BEGUN,
-            ...skips(0, "auth", TARGET, SPARE),
-            ...skips(1, "auth", SPARE, THIRD),
-            ...failed("auth", { attempt: 1 })
-          ]
-        }
-      }
-    ],
+    given: times(3, status(401, "auth")),
+    follows: {
+      calls: THREE,
+      events: [
+        ...BEGUN,
+        ...skips(0, "auth", TARGET, SPARE),
+        ...skips(1, "auth", SPARE, THIRD),
+        ...failed("auth", { attempt: 1 })
+      ]
+    },
     history: ["user: Hello", `assistant at ${THIRD} (auth):`]
   },
   {
     title: "rule A4: a step begins at the turn's own target again",
     retry: inTurn(),
     targets: THREE,
-    turns: [
-      {
-        given: [status(401, "auth"), callsTool("send"), says(ANSWER)],
-        follows: {
-          calls: [TARGET, SPARE, TARGET],
-          events: [
-            ...BEGUN,
-            ...skips(0, "auth", TARGET, SPARE),
-            { type: "retry-end", success: true, attempt: 0 },
-            ...called("send", true),
-            { type: "model-change", from: SPARE, to: TARGET },
-            "step-start",
-            ...answered()
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [status(401, "auth"), callsTool("send"), says(ANSWER)],
+    follows: {
+      calls: [TARGET, SPARE, TARGET],
+      events: [
+        ...BEGUN,
+        ...skips(0, "auth", TARGET, SPARE),
+        { type: "retry-end", success: true, attempt: 0 },
+        ...called("send", true),
+        { type: "model-change", from: SPARE, to: TARGET },
+        "step-start",
+        ...answered()
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
   },
   {
     title: "rule A5: a rate limit waits only when all targets of the cycle have one: the longest of their waits",
     retry: inTurn(4),
     targets: THREE,
-    turns: [
-      {
-        given: [
-          asks(7 * SECOND, "retry-after"),
-          asks(30 * SECOND, "retry-after"),
-          asks(3 * SECOND, "retry-after"),
-          says(ANSWER)
-        ],
-        follows: {
-          calls: [...THREE, TARGET],
-          events: [
-            ...BEGUN,
-            ...skips(0, "rate-limited", TARGET, SPARE),
-            ...skips(1, "rate-limited", SPARE, THIRD),
-            { type: "provider-retry", attempt: 2, delayMs: 30 * SECOND },
-            { type: "model-change", from: THIRD, to: TARGET },
-            ...answered(2)
-          ],
-          shown: ANSWER
-        }
-      }
+    given: [
+      asks(7 * SECOND, "retry-after"),
+      asks(30 * SECOND, "retry-after"),
+      asks(3 * SECOND, "retry-after"),
+      says(ANSWER)
     ],
+    follows: {
+      calls: [...THREE, TARGET],
+      events: [
+        ...BEGUN,
+        ...skips(0, "rate-limited", TARGET, SPARE),
+        ...skips(1, "rate-limited", SPARE, THIRD),
+        { type: "provider-retry", attempt: 2, delayMs: 30 * SECOND },
+        { type: "model-change", from: THIRD, to: TARGET },
+        ...answered(2)
+      ],
+      shown: ANSWER
+    },
     history: ANSWERED
   },
   {
     title: "rule A5: after such a wait a new cycle begins, and the earlier waits do not count",
     retry: inTurn(7),
     targets: THREE,
-    turns: [
-      {
-        given: [
-          ...times(3, asks(30 * SECOND, "retry-after")),
-          ...times(3, asks(9 * SECOND, "retry-after")),
-          says(ANSWER)
-        ],
-        follows: {
-          calls: [...THREE, ...THREE, TARGET],
-          events: [
-            ...BEGUN,
-            ...[30 * SECOND, 9 * SECOND].flatMap((delayMs, cycle): ReadonlyArray<Expected> => [
-              ...skips(3 * cycle, "rate-limited", TARGET, SPARE),
-              ...skips(3 * cycle + 1, "rate-limited", SPARE, THIRD),
-              { type: "provider-retry", attempt: 3 * cycle + 2, delayMs },
-              { type: "model-change", from: THIRD, to: TARGET }
-            ]),
-            ...answered(5)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [...times(3, asks(30 * SECOND, "retry-after")), ...times(3, asks(9 * SECOND, "retry-after")), says(ANSWER)],
+    follows: {
+      calls: [...THREE, ...THREE, TARGET],
+      events: [
+        ...BEGUN,
+        ...[30 * SECOND, 9 * SECOND].flatMap((delayMs, cycle): ReadonlyArray<Expected> => [
+          ...skips(3 * cycle, "rate-limited", TARGET, SPARE),
+          ...skips(3 * cycle + 1, "rate-limited", SPARE, THIRD),
+          { type: "provider-retry", attempt: 3 * cycle + 2, delayMs },
+          { type: "model-change", from: THIRD, to: TARGET }
+        ]),
+        ...answered(5)
+      ],
+      shown: ANSWER
+    },
     history: ANSWERED
   },
   {
     title: "rule A5: a success clears the cycle",
     retry: { ...CYCLING, routing: { type: "round-robin", targets: [TARGET, SPARE] } },
     targets: [TARGET, SPARE],
-    turns: [
-      {
-        given: [asks(7 * SECOND, "retry-after"), callsTool("send"), asks(5 * SECOND, "retry-after"), says(ANSWER)],
-        follows: {
-          calls: [TARGET, SPARE, TARGET, SPARE],
-          events: [
-            ...BEGUN,
-            ...skips(0, "rate-limited", TARGET, SPARE),
-            { type: "retry-end", success: true, attempt: 0 },
-            ...called("send", true),
-            { type: "model-change", from: SPARE, to: TARGET },
-            "step-start",
-            ...skips(0, "rate-limited", TARGET, SPARE),
-            ...answered(0)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [asks(7 * SECOND, "retry-after"), callsTool("send"), asks(5 * SECOND, "retry-after"), says(ANSWER)],
+    follows: {
+      calls: [TARGET, SPARE, TARGET, SPARE],
+      events: [
+        ...BEGUN,
+        ...skips(0, "rate-limited", TARGET, SPARE),
+        { type: "retry-end", success: true, attempt: 0 },
+        ...called("send", true),
+        { type: "model-change", from: SPARE, to: TARGET },
+        "step-start",
+        ...skips(0, "rate-limited", TARGET, SPARE),
+        ...answered(0)
+      ],
+      shown: ANSWER
+    },
     history: [
       "user: Hello",
       `assistant at ${SPARE}: calls send`,
@@ -279,39 +241,31 @@ const turning: ReadonlyArray<Scenario> = [
     title: "rule A5: there is no wait if no attempt is left",
     retry: inTurn(),
     targets: THREE,
-    turns: [
-      {
-        given: times(3, limited),
-        follows: {
-          calls: THREE,
-          events: [
-            ...BEGUN,
-            ...skips(0, "rate-limited", TARGET, SPARE),
-            ...skips(1, "rate-limited", SPARE, THIRD),
-            { type: "retry-end", success: false, attempt: 1 },
-            "message",
-            { type: "error", reason: "rate-limited" },
-            { type: "turn-end", status: "failed", attempts: 3, sleptMs: 0 }
-          ]
-        }
-      }
-    ],
+    given: times(3, limited),
+    follows: {
+      calls: THREE,
+      events: [
+        ...BEGUN,
+        ...skips(0, "rate-limited", TARGET, SPARE),
+        ...skips(1, "rate-limited", SPARE, THIRD),
+        { type: "retry-end", success: false, attempt: 1 },
+        "message",
+        { type: "error", reason: "rate-limited" },
+        { type: "turn-end", status: "failed", attempts: 3, sleptMs: 0 }
+      ]
+    },
     history: ["user: Hello", `assistant at ${THIRD} (rate-limited):`]
   },
   {
     title: "rule A4: a turn's own target outside the list comes before the targets in turn",
     retry: { ...CYCLING, routing: { type: "round-robin", targets: [SPARE, THIRD] } },
     targets: THREE,
-    turns: [
-      {
-        given: [status(401, "auth"), status(401, "auth"), says(ANSWER)],
-        follows: {
-          calls: THREE,
-          events: [...BEGUN, ...skips(0, "auth", TARGET, SPARE), ...skips(1, "auth", SPARE, THIRD), ...answered(1)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [status(401, "auth"), status(401, "auth"), says(ANSWER)],
+    follows: {
+      calls: THREE,
+      events: [...BEGUN, ...skips(0, "auth", TARGET, SPARE), ...skips(1, "auth", SPARE, THIRD), ...answered(1)],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
   {
@@ -319,16 +273,12 @@ const turning: ReadonlyArray<Scenario> = [
     retry: inTurn(),
     targets: THREE,
     models: { [SPARE]: { contextWindow: 1 } },
-    turns: [
-      {
-        given: [status(401, "auth"), says(ANSWER)],
-        follows: {
-          calls: [TARGET, THIRD],
-          events: [...BEGUN, ...skips(0, "auth", TARGET, THIRD), ...answered(0)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [status(401, "auth"), says(ANSWER)],
+    follows: {
+      calls: [TARGET, THIRD],
+      events: [...BEGUN, ...skips(0, "auth", TARGET, THIRD), ...answered(0)],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   }
 ]
@@ -337,16 +287,12 @@ const tools: ReadonlyArray<Scenario> = [
   {
     title: "rule A10: a malformed tool call is answered to the model, and the turn continues",
     format: "anthropic",
-    turns: [
-      {
-        given: [Answers.callsBadly("send"), says(ANSWER)],
-        follows: {
-          asked: [["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
-          events: [...BEGUN, ...called("send", true), "step-start", ...answered()],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [Answers.callsBadly("send"), says(ANSWER)],
+    follows: {
+      asked: [["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
+      events: [...BEGUN, ...called("send", true), "step-start", ...answered()],
+      shown: ANSWER
+    },
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   }
 ]

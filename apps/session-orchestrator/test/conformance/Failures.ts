@@ -104,24 +104,20 @@ const streams: ReadonlyArray<Scenario> = [
   {
     title: "rule C7: a whole one is run",
     format: "anthropic",
-    turns: [
-      {
-        given: [Answers.callsTool("send"), says(ANSWER)],
-        follows: {
-          events: [
-            ...BEGUN,
-            { type: "tool-call", toolName: "send" },
-            "usage",
-            "message",
-            { type: "tool-result", toolName: "send", isError: true },
-            "message",
-            "step-start",
-            ...answered()
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [Answers.callsTool("send"), says(ANSWER)],
+    follows: {
+      events: [
+        ...BEGUN,
+        { type: "tool-call", toolName: "send" },
+        "usage",
+        "message",
+        { type: "tool-result", toolName: "send", isError: true },
+        "message",
+        "step-start",
+        ...answered()
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   },
   outlives(

@@ -31,31 +31,28 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SPARE),
     targets: TWO,
     format: "anthropic",
-    turns: [{ given: [overloaded, says(ANSWER)], follows: takenOver }],
+    given: [overloaded, says(ANSWER)],
+    follows: takenOver,
     history: ["user: Hello", AT_SPARE]
   },
   {
     title: "rule P8: a chain is gone down, one by one, without a wait",
     retry: chain(SPARE, THIRD),
     targets: THREE,
-    turns: [
-      {
-        given: [overloaded, Answers.reset, says(ANSWER)],
-        follows: {
-          calls: THREE,
-          asked: times(3, overloaded).map(() => ["user: Hello"]),
-          events: [
-            ...BEGUN,
-            { type: "provider-retry", attempt: 0, delayMs: 0, reason: "overloaded", target: TARGET },
-            ...fallsBack(TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 0, reason: "network", target: SPARE },
-            ...fallsBack(SPARE, THIRD),
-            ...provedAt(THIRD, 1)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, Answers.reset, says(ANSWER)],
+    follows: {
+      calls: THREE,
+      asked: times(3, overloaded).map(() => ["user: Hello"]),
+      events: [
+        ...BEGUN,
+        { type: "provider-retry", attempt: 0, delayMs: 0, reason: "overloaded", target: TARGET },
+        ...fallsBack(TARGET, SPARE),
+        { type: "provider-retry", attempt: 1, delayMs: 0, reason: "network", target: SPARE },
+        ...fallsBack(SPARE, THIRD),
+        ...provedAt(THIRD, 1)
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
   {
@@ -65,79 +62,53 @@ export const scenarios: ReadonlyArray<Scenario> = [
       routing: { type: "fallback-chain", chains: { default: [THIRD], [TARGET]: [SPARE] } }
     },
     targets: THREE,
-    turns: [
-      {
-        given: [overloaded, says(ANSWER)],
-        follows: {
-          calls: TWO,
-          events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE, TARGET),
-            ...provedAt(SPARE, 0, TARGET)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, says(ANSWER)],
+    follows: {
+      calls: TWO,
+      events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE, TARGET), ...provedAt(SPARE, 0, TARGET)],
+      shown: ANSWER
+    },
     history: ["user: Hello", AT_SPARE]
   },
   {
     title: "rule P4, P8: if all targets of a chain cool down, the schedule continues with the first that is free",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [...times(3, overloaded), says(ANSWER)],
-        follows: {
-          calls: [TARGET, SPARE, TARGET, SPARE],
-          events: [
-            ...bothDown,
-            { type: "model-change", from: SPARE, to: TARGET },
-            { type: "provider-retry", attempt: 2, delayMs: 8 * SECOND },
-            ...fallsBack(TARGET, SPARE),
-            ...provedAt(SPARE, 2)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [...times(3, overloaded), says(ANSWER)],
+    follows: {
+      calls: [TARGET, SPARE, TARGET, SPARE],
+      events: [
+        ...bothDown,
+        { type: "model-change", from: SPARE, to: TARGET },
+        { type: "provider-retry", attempt: 2, delayMs: 8 * SECOND },
+        ...fallsBack(TARGET, SPARE),
+        ...provedAt(SPARE, 2)
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", AT_SPARE]
   },
   {
     title: "rule P8, P11: a chain of targets that all fail ends with the last error, and no fallback has succeeded",
     retry: { ...chain(SPARE), maxRetries: 1 },
     targets: TWO,
-    turns: [
-      {
-        given: [overloaded, status(503, "unavailable")],
-        follows: {
-          calls: TWO,
-          events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE),
-            ...failed("overloaded", { attempt: 0 })
-          ]
-        }
-      }
-    ],
+    given: [overloaded, status(503, "unavailable")],
+    follows: {
+      calls: TWO,
+      events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...failed("overloaded", { attempt: 0 })]
+    },
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
   {
     title: "rule P6, P8: a delay above the cap fails no turn that has another target",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [asks(301 * SECOND, "retry-after"), says(ANSWER)],
-        follows: {
-          calls: TWO,
-          events: [...BEGUN, atOnce(0, "rate-limited"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [asks(301 * SECOND, "retry-after"), says(ANSWER)],
+    follows: {
+      calls: TWO,
+      events: [...BEGUN, atOnce(0, "rate-limited"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
+      shown: ANSWER
+    },
     history: ["user: Hello", AT_SPARE]
   },
   ...(
@@ -150,16 +121,12 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: `rule P8: ${what} is final on its target, but another target is tried`,
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [answer, says(ANSWER)],
-        follows: {
-          calls: TWO,
-          events: [...BEGUN, atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [answer, says(ANSWER)],
+    follows: {
+      calls: TWO,
+      events: [...BEGUN, atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
+      shown: ANSWER
+    },
     history: ["user: Hello", AT_SPARE]
   })),
   endsIn(
@@ -167,10 +134,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     "bad-request",
     [words(400, "Invalid value.")],
     [],
-    {
-      retry: chain(SPARE),
-      targets: TWO
-    }
+    { retry: chain(SPARE), targets: TWO }
   ),
   endsIn("rule P2, P8: nor is a context that is too long", "context-overflow", [status(400, "too-long")], [], {
     retry: chain(SPARE),
@@ -186,17 +150,13 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SPARE, THIRD),
     targets: THREE,
     models: { [SPARE]: { contextWindow: 8 }, [THIRD]: { contextWindow: 100_000 } },
-    turns: [
-      {
-        prompt: "one two three four five six seven eight nine ten eleven twelve",
-        given: [overloaded, says(ANSWER)],
-        follows: {
-          calls: [TARGET, THIRD],
-          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, THIRD), ...provedAt(THIRD, 0)],
-          shown: ANSWER
-        }
-      }
-    ],
+    prompt: "one two three four five six seven eight nine ten eleven twelve",
+    given: [overloaded, says(ANSWER)],
+    follows: {
+      calls: [TARGET, THIRD],
+      events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, THIRD), ...provedAt(THIRD, 0)],
+      shown: ANSWER
+    },
     history: [
       "user: one two three four five six seven eight nine ten eleven twelve",
       `assistant at ${THIRD}: ${ANSWER}`
@@ -206,50 +166,38 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "rule P8, X4: `retry-now` runs the retry on the target that the wait would have led to",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [overloaded, overloaded, says(ANSWER)],
-        when: [{ at: 1, act: "retry-now" }],
-        follows: {
-          calls: [TARGET, SPARE, TARGET],
-          events: [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...answered(1)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, overloaded, says(ANSWER)],
+    when: [{ at: 1, act: "retry-now" }],
+    follows: {
+      calls: [TARGET, SPARE, TARGET],
+      events: [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...answered(1)],
+      shown: ANSWER
+    },
     history: ANSWERED
   },
   {
     title: "rule P8, X4: a person's choice stands above the chain",
     retry: chain(SPARE),
     targets: THREE,
-    turns: [
-      {
-        given: [overloaded, overloaded, says(ANSWER)],
-        when: [{ at: 1, act: { switchesTo: THIRD } }],
-        follows: {
-          calls: THREE,
-          events: [...bothDown, { type: "model-change", from: SPARE, to: THIRD }, ...answered(1)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, overloaded, says(ANSWER)],
+    when: [{ at: 1, act: { switchesTo: THIRD } }],
+    follows: {
+      calls: THREE,
+      events: [...bothDown, { type: "model-change", from: SPARE, to: THIRD }, ...answered(1)],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
   {
     title: "rule P11, P14: one who cancels it ends the turn with the error of the target that failed last",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [overloaded, status(503, "unavailable")],
-        when: [{ at: 1, act: "abort-retry" }],
-        follows: {
-          calls: TWO,
-          events: [...bothDown, ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })]
-        }
-      }
-    ],
+    given: [overloaded, status(503, "unavailable")],
+    when: [{ at: 1, act: "abort-retry" }],
+    follows: {
+      calls: TWO,
+      events: [...bothDown, ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })]
+    },
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
   {
@@ -257,36 +205,24 @@ export const scenarios: ReadonlyArray<Scenario> = [
       "rule P15: if retries are switched off during a wait, the next failure ends the turn, even with a fallback left",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [overloaded, overloaded, overloaded],
-        when: [
-          { at: 1, act: "auto-retry off" },
-          { at: 1, act: "retry-now" }
-        ],
-        follows: {
-          calls: [TARGET, SPARE, TARGET],
-          events: [
-            ...bothDown,
-            { type: "model-change", from: SPARE, to: TARGET },
-            ...failed("overloaded", { attempt: 1 })
-          ]
-        }
-      }
+    given: [overloaded, overloaded, overloaded],
+    when: [
+      { at: 1, act: "auto-retry off" },
+      { at: 1, act: "retry-now" }
     ],
+    follows: {
+      calls: [TARGET, SPARE, TARGET],
+      events: [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...failed("overloaded", { attempt: 1 })]
+    },
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
     title: "rule P15: switched off, nothing takes over",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      {
-        given: [overloaded],
-        when: [{ at: "start", act: "auto-retry off" }],
-        follows: { events: [...BEGUN, ...failed("overloaded")] }
-      }
-    ],
+    given: [overloaded],
+    when: [{ at: "start", act: "auto-retry off" }],
+    follows: { events: [...BEGUN, ...failed("overloaded")] },
     history: ["user: Hello", "assistant (overloaded):"]
   }
 ]

@@ -26,31 +26,28 @@ const guidance: ReadonlyArray<Scenario> = [
     title: "rule A13: a report that is handed in ends the turn, and is in its seal",
     retry: REPORTING,
     format: "anthropic",
-    turns: [{ given: [reports(GOOD)], follows: { offered: [[REPORT]], events: [...BEGUN, ...reported()] } }],
+    given: [reports(GOOD)],
+    follows: { offered: [[REPORT]], events: [...BEGUN, ...reported()] },
     history: ["user: Hello", ...HANDED_IN]
   },
   {
     title: "rule A13: so does an answer that is a report as a whole",
     retry: REPORTING,
-    turns: [
-      {
-        given: [says(JSON.stringify(GOOD))],
-        follows: {
-          events: [
-            ...BEGUN,
-            "text-delta",
-            "usage",
-            "message",
-            {
-              type: "turn-end",
-              status: "completed",
-              report: { source: "tool-message", success: true, content: GOOD }
-            }
-          ],
-          shown: JSON.stringify(GOOD)
+    given: [says(JSON.stringify(GOOD))],
+    follows: {
+      events: [
+        ...BEGUN,
+        "text-delta",
+        "usage",
+        "message",
+        {
+          type: "turn-end",
+          status: "completed",
+          report: { source: "tool-message", success: true, content: GOOD }
         }
-      }
-    ],
+      ],
+      shown: JSON.stringify(GOOD)
+    },
     history: ["user: Hello", `assistant: ${JSON.stringify(GOOD)}`]
   },
   {
@@ -58,16 +55,12 @@ const guidance: ReadonlyArray<Scenario> = [
       "rule A9, A15: an answer of words alone is retried: the model gets the guidance, and nothing else of the attempt",
     retry: REPORTING,
     format: "anthropic",
-    turns: [
-      {
-        given: [says("All is well."), reports(GOOD)],
-        follows: {
-          asked: [["user: Hello"], ["user: Hello", `user: ${failedFor(NEITHER, GO_ON)}`]],
-          events: [...BEGUN, ...refused(0, true), ...reported(0)],
-          shown: "All is well."
-        }
-      }
-    ],
+    given: [says("All is well."), reports(GOOD)],
+    follows: {
+      asked: [["user: Hello"], ["user: Hello", `user: ${failedFor(NEITHER, GO_ON)}`]],
+      events: [...BEGUN, ...refused(0, true), ...reported(0)],
+      shown: "All is well."
+    },
     history: [
       "user: Hello",
       "assistant (invalid-response): All is well.",
@@ -104,21 +97,17 @@ const guidance: ReadonlyArray<Scenario> = [
   {
     title: "rule A9: its retries belong to one chain with those of an outage",
     retry: { ...REPORTING, maxRetries: 4 },
-    turns: [
-      {
-        given: [says("Well."), Answers.reset, failsInStream("overloaded"), reports(GOOD)],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...refused(0, true),
-            { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND },
-            atOnce(2, "overloaded"),
-            ...reported(2)
-          ],
-          shown: "Well."
-        }
-      }
-    ],
+    given: [says("Well."), Answers.reset, failsInStream("overloaded"), reports(GOOD)],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...refused(0, true),
+        { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND },
+        atOnce(2, "overloaded"),
+        ...reported(2)
+      ],
+      shown: "Well."
+    },
     history: ["user: Hello", "assistant (invalid-response): Well.", `told: ${failedFor(NEITHER, GO_ON)}`, ...HANDED_IN]
   },
   {
@@ -130,23 +119,19 @@ const guidance: ReadonlyArray<Scenario> = [
     },
     targets: [TARGET, "spare/m", "third/m"],
     models: { "spare/m": { tools: false } },
-    turns: [
-      {
-        given: [overloaded, reports(GOOD)],
-        follows: {
-          calls: [TARGET, "third/m"],
-          events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            { type: "retry-fallback-applied", from: TARGET, to: "third/m" },
-            "model-change",
-            { type: "retry-end", success: true, attempt: 0 },
-            { type: "retry-fallback-succeeded", model: "third/m" },
-            ...reported()
-          ]
-        }
-      }
-    ],
+    given: [overloaded, reports(GOOD)],
+    follows: {
+      calls: [TARGET, "third/m"],
+      events: [
+        ...BEGUN,
+        atOnce(0, "overloaded"),
+        { type: "retry-fallback-applied", from: TARGET, to: "third/m" },
+        "model-change",
+        { type: "retry-end", success: true, attempt: 0 },
+        { type: "retry-fallback-succeeded", model: "third/m" },
+        ...reported()
+      ]
+    },
     history: ["user: Hello", `assistant at third/m: calls ${REPORT}`, `tool: ${REPORT}`]
   }
 ]
@@ -191,29 +176,25 @@ const chained: ReadonlyArray<Scenario> = [
     retry: { ...REPORTING, maxTurns: 1, routing: { type: "round-robin", targets: [TARGET, "spare/m"] } },
     targets: [TARGET, "spare/m"],
     tools: ["look"],
-    turns: [
-      {
-        given: [status(401, "auth"), reports(GOOD)],
-        follows: {
-          calls: [TARGET, "spare/m"],
-          offered: [[REPORT], [REPORT]],
-          asked: [
-            ["user: Hello", `user: ${AT_LIMIT}`],
-            ["user: Hello", `user: ${AT_LIMIT}`]
-          ],
-          events: [
-            "turn-start",
-            "message",
-            { type: "final-turn", step: 0, cause: "max-turns" },
-            "message",
-            "step-start",
-            atOnce(0, "auth"),
-            { type: "model-change", from: TARGET, to: "spare/m" },
-            ...reported(0)
-          ]
-        }
-      }
-    ],
+    given: [status(401, "auth"), reports(GOOD)],
+    follows: {
+      calls: [TARGET, "spare/m"],
+      offered: [[REPORT], [REPORT]],
+      asked: [
+        ["user: Hello", `user: ${AT_LIMIT}`],
+        ["user: Hello", `user: ${AT_LIMIT}`]
+      ],
+      events: [
+        "turn-start",
+        "message",
+        { type: "final-turn", step: 0, cause: "max-turns" },
+        "message",
+        "step-start",
+        atOnce(0, "auth"),
+        { type: "model-change", from: TARGET, to: "spare/m" },
+        ...reported(0)
+      ]
+    },
     history: ["user: Hello", `told: ${AT_LIMIT}`, `assistant at spare/m: calls ${REPORT}`, `tool: ${REPORT}`]
   },
   {
@@ -258,24 +239,20 @@ const failing: ReadonlyArray<Scenario> = [
   {
     title: "rule A14: if words used up all attempts, a synthetic report has the reason",
     retry: REPORTING,
-    turns: [
-      {
-        given: [says("One."), says("Two."), says("Three."), says("Four."), says("Five."), says("Six.")],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...refused(0, true),
-            ...refused(1, true),
-            ...spent(1, 1),
-            ...refused(0, true),
-            ...refused(1, true),
-            "text-delta",
-            ...failsWith("invalid-response", `After 6 attempt(s), in step 2: ${NEITHER}`, 1)
-          ],
-          shown: "One.Two.Three.Four.Five.Six."
-        }
-      }
-    ],
+    given: [says("One."), says("Two."), says("Three."), says("Four."), says("Five."), says("Six.")],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...refused(0, true),
+        ...refused(1, true),
+        ...spent(1, 1),
+        ...refused(0, true),
+        ...refused(1, true),
+        "text-delta",
+        ...failsWith("invalid-response", `After 6 attempt(s), in step 2: ${NEITHER}`, 1)
+      ],
+      shown: "One.Two.Three.Four.Five.Six."
+    },
     history: [
       "user: Hello",
       "assistant (invalid-response): One.",
@@ -296,16 +273,12 @@ const failing: ReadonlyArray<Scenario> = [
       "rule A14: when all attempts were spent on words, a last step offers the report alone, and may mend the turn",
     retry: REPORTING,
     tools: ["look"],
-    turns: [
-      {
-        given: [says("One."), says("Two."), says("Three."), reports(GOOD)],
-        follows: {
-          offered: [["look", REPORT], ["look", REPORT], ["look", REPORT], [REPORT]],
-          events: [...BEGUN, ...refused(0, true), ...refused(1, true), ...spent(1, 1), ...reported()],
-          shown: "One.Two.Three."
-        }
-      }
-    ],
+    given: [says("One."), says("Two."), says("Three."), reports(GOOD)],
+    follows: {
+      offered: [["look", REPORT], ["look", REPORT], ["look", REPORT], [REPORT]],
+      events: [...BEGUN, ...refused(0, true), ...refused(1, true), ...spent(1, 1), ...reported()],
+      shown: "One.Two.Three."
+    },
     history: [
       "user: Hello",
       "assistant (invalid-response): One.",
@@ -321,70 +294,50 @@ const failing: ReadonlyArray<Scenario> = [
     title: "rule A14: the same when an outage ends the turn, in whichever step",
     retry: { ...REPORTING, profile: "interactive", maxRetries: 1 },
     tools: ["look"],
-    turns: [
-      {
-        given: [callsTool("look"), overloaded, overloaded],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...called("look", false),
-            "step-start",
-            { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND },
-            ...failsWith("overloaded", `After 3 attempt(s), in step 2: ${Answers.OVERLOADED}`, 0)
-          ]
-        }
-      }
-    ],
+    given: [callsTool("look"), overloaded, overloaded],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...called("look", false),
+        "step-start",
+        { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND },
+        ...failsWith("overloaded", `After 3 attempt(s), in step 2: ${Answers.OVERLOADED}`, 0)
+      ]
+    },
     history: ["user: Hello", "assistant: calls look", "tool: look", "assistant (overloaded):"]
   },
   {
     title: "rule A14: and when nothing is retried at all",
     retry: { ...REPORTING, profile: "overnight" },
     format: "anthropic",
-    turns: [
-      {
-        given: [status(401, "auth")],
-        follows: {
-          events: [...BEGUN, ...failsWith("auth", "After 1 attempt(s), in step 1: invalid x-api-key")]
-        }
-      }
-    ],
+    given: [status(401, "auth")],
+    follows: { events: [...BEGUN, ...failsWith("auth", "After 1 attempt(s), in step 1: invalid x-api-key")] },
     history: ["user: Hello", "assistant (auth):"]
   },
   {
     title: "rule A13: an accepted report is in the seal, whatever the outcome of the calls beside it",
     retry: REPORTING,
-    turns: [
-      {
-        given: [Answers.callsTools([REPORT, GOOD], ["send", {}])],
-        follows: {
-          events: [
-            ...BEGUN,
-            { type: "tool-call", toolName: REPORT },
-            { type: "tool-call", toolName: "send" },
-            "message",
-            { type: "tool-result", toolName: REPORT, isError: false },
-            { type: "tool-result", toolName: "send", isError: true },
-            "message",
-            ends
-          ]
-        }
-      }
-    ],
+    given: [Answers.callsTools([REPORT, GOOD], ["send", {}])],
+    follows: {
+      events: [
+        ...BEGUN,
+        { type: "tool-call", toolName: REPORT },
+        { type: "tool-call", toolName: "send" },
+        "message",
+        { type: "tool-result", toolName: REPORT, isError: false },
+        { type: "tool-result", toolName: "send", isError: true },
+        "message",
+        ends
+      ]
+    },
     history: ["user: Hello", `assistant: calls ${REPORT} calls send`, `tool: ${REPORT}, tool: send failed`]
   },
   {
     title: "rule A14, P14: an aborted turn has no synthetic report",
     retry: { ...REPORTING, profile: "overnight" },
-    turns: [
-      {
-        given: [overloaded],
-        when: [{ at: 0, act: "abort" }],
-        follows: {
-          events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND }, ...aborted(0)]
-        }
-      }
-    ],
+    given: [overloaded],
+    when: [{ at: 0, act: "abort" }],
+    follows: { events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND }, ...aborted(0)] },
     history: ["user: Hello", "assistant (aborted):"]
   }
 ]

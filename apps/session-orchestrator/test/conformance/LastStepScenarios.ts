@@ -49,38 +49,27 @@ const limits: ReadonlyArray<Scenario> = [
     retry: { ...REPORTING, maxTurns: 3 },
     tools: ["look"],
     format: "anthropic",
-    turns: [
-      {
-        given: [callsTool("look"), callsTool("look"), reports(GOOD)],
-        follows: {
-          offered: [["look", REPORT], ["look", REPORT], [REPORT]],
-          events: thirdIsLast("max-turns")
-        }
-      }
-    ],
+    given: [callsTool("look"), callsTool("look"), reports(GOOD)],
+    follows: { offered: [["look", REPORT], ["look", REPORT], [REPORT]], events: thirdIsLast("max-turns") },
     history: lookedTwice(AT_LIMIT)
   },
   {
     title: "rule A11: a turn may have 10 steps by default",
     retry: REPORTING,
     tools: ["look"],
-    turns: [
-      {
-        given: [...times(9, callsTool("look")), reports(GOOD)],
-        follows: {
-          offered: [...times(9, overloaded).map(() => ["look", REPORT]), [REPORT]],
-          events: [
-            "turn-start",
-            "message",
-            ...times(9, overloaded).flatMap((): ReadonlyArray<Expected> => ["step-start", ...called("look", false)]),
-            { type: "final-turn", step: 9, cause: "max-turns" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
-        }
-      }
-    ],
+    given: [...times(9, callsTool("look")), reports(GOOD)],
+    follows: {
+      offered: [...times(9, overloaded).map(() => ["look", REPORT]), [REPORT]],
+      events: [
+        "turn-start",
+        "message",
+        ...times(9, overloaded).flatMap((): ReadonlyArray<Expected> => ["step-start", ...called("look", false)]),
+        { type: "final-turn", step: 9, cause: "max-turns" },
+        "message",
+        "step-start",
+        ...reported()
+      ]
+    },
     history: [
       "user: Hello",
       ...times(9, overloaded).flatMap(() => ["assistant: calls look", "tool: look"]),
@@ -92,43 +81,39 @@ const limits: ReadonlyArray<Scenario> = [
     title: "rule A11, A15: the last step is retried until the report comes, with the report alone",
     retry: { ...REPORTING, maxTurns: 1, maxRetries: 4 },
     tools: ["look"],
-    turns: [
-      {
-        given: [says("No."), callsTool("look"), reports({}), reports(GOOD)],
-        follows: {
-          asked: [
-            ["user: Hello", `user: ${AT_LIMIT}`],
-            ["user: Hello", `user: ${AT_LIMIT}`, `user: ${failedFor(NEITHER, END_NOW)}`],
-            [
-              "user: Hello",
-              `user: ${AT_LIMIT}`,
-              `user: ${failedFor(NEITHER, END_NOW)}`,
-              `user: ${failedFor(OTHER_TOOL, END_NOW)}`
-            ],
-            [
-              "user: Hello",
-              `user: ${AT_LIMIT}`,
-              `user: ${failedFor(NEITHER, END_NOW)}`,
-              `user: ${failedFor(OTHER_TOOL, END_NOW)}`,
-              `user: ${failedFor(INVALID, END_NOW)}`
-            ]
-          ],
-          offered: times(4, overloaded).map(() => [REPORT]),
-          events: [
-            "turn-start",
-            "message",
-            { type: "final-turn", step: 0, cause: "max-turns" },
-            "message",
-            "step-start",
-            ...refused(0, true),
-            ...refused(1, false),
-            ...refused(2, false),
-            ...reported(2)
-          ],
-          shown: "No."
-        }
-      }
-    ],
+    given: [says("No."), callsTool("look"), reports({}), reports(GOOD)],
+    follows: {
+      asked: [
+        ["user: Hello", `user: ${AT_LIMIT}`],
+        ["user: Hello", `user: ${AT_LIMIT}`, `user: ${failedFor(NEITHER, END_NOW)}`],
+        [
+          "user: Hello",
+          `user: ${AT_LIMIT}`,
+          `user: ${failedFor(NEITHER, END_NOW)}`,
+          `user: ${failedFor(OTHER_TOOL, END_NOW)}`
+        ],
+        [
+          "user: Hello",
+          `user: ${AT_LIMIT}`,
+          `user: ${failedFor(NEITHER, END_NOW)}`,
+          `user: ${failedFor(OTHER_TOOL, END_NOW)}`,
+          `user: ${failedFor(INVALID, END_NOW)}`
+        ]
+      ],
+      offered: times(4, overloaded).map(() => [REPORT]),
+      events: [
+        "turn-start",
+        "message",
+        { type: "final-turn", step: 0, cause: "max-turns" },
+        "message",
+        "step-start",
+        ...refused(0, true),
+        ...refused(1, false),
+        ...refused(2, false),
+        ...reported(2)
+      ],
+      shown: "No."
+    },
     history: [
       "user: Hello",
       `told: ${AT_LIMIT}`,
@@ -146,41 +131,30 @@ const limits: ReadonlyArray<Scenario> = [
     retry: { ...REPORTING, finalReport: { ...REPORTING.finalReport, contextBudget: 1_000 } },
     tools: ["look"],
     format: "anthropic",
-    turns: [
-      {
-        given: [callsTool("look", {}, 900), callsTool("look", {}, 1_100), reports(GOOD)],
-        follows: {
-          offered: [["look", REPORT], ["look", REPORT], [REPORT]],
-          events: thirdIsLast("context")
-        }
-      }
-    ],
+    given: [callsTool("look", {}, 900), callsTool("look", {}, 1_100), reports(GOOD)],
+    follows: { offered: [["look", REPORT], ["look", REPORT], [REPORT]], events: thirdIsLast("context") },
     history: lookedTwice(FULL)
   },
   {
     title: "rule A11: without a report to give the last step has no tools, and its words are the answer",
     retry: { profile: "cycling", maxTurns: 2 },
     tools: ["look"],
-    turns: [
-      {
-        given: [callsTool("look"), says("Well.")],
-        follows: {
-          offered: [["look"], []],
-          events: [
-            ...BEGUN,
-            ...called("look", false),
-            { type: "final-turn", step: 1, cause: "max-turns" },
-            "message",
-            "step-start",
-            "text-delta",
-            "usage",
-            "message",
-            { type: "turn-end", status: "completed" }
-          ],
-          shown: "Well."
-        }
-      }
-    ],
+    given: [callsTool("look"), says("Well.")],
+    follows: {
+      offered: [["look"], []],
+      events: [
+        ...BEGUN,
+        ...called("look", false),
+        { type: "final-turn", step: 1, cause: "max-turns" },
+        "message",
+        "step-start",
+        "text-delta",
+        "usage",
+        "message",
+        { type: "turn-end", status: "completed" }
+      ],
+      shown: "Well."
+    },
     history: [
       "user: Hello",
       "assistant: calls look",
@@ -203,43 +177,35 @@ const malformed: ReadonlyArray<Scenario> = [
     retry: { ...REPORTING, maxTurns: 9 },
     tools: ["look"],
     format: "anthropic",
-    turns: [
-      {
-        given: [answer, reports(GOOD)],
-        follows: {
-          offered: [["look", REPORT], [REPORT]],
-          asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]],
-          events: [
-            ...BEGUN,
-            ...called(REPORT, true),
-            { type: "final-turn", step: 1, cause: "malformed-report" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
-        }
-      }
-    ],
+    given: [answer, reports(GOOD)],
+    follows: {
+      offered: [["look", REPORT], [REPORT]],
+      asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]],
+      events: [
+        ...BEGUN,
+        ...called(REPORT, true),
+        { type: "final-turn", step: 1, cause: "malformed-report" },
+        "message",
+        "step-start",
+        ...reported()
+      ]
+    },
     history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${MENDING}`, ...HANDED_IN]
   })),
   {
     title: "rule A12: it makes no turn longer",
     retry: { ...REPORTING, maxTurns: 2 },
-    turns: [
-      {
-        given: [reports({}), reports(GOOD)],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...called(REPORT, true),
-            { type: "final-turn", step: 1, cause: "max-turns" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
-        }
-      }
-    ],
+    given: [reports({}), reports(GOOD)],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...called(REPORT, true),
+        { type: "final-turn", step: 1, cause: "max-turns" },
+        "message",
+        "step-start",
+        ...reported()
+      ]
+    },
     history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${AT_LIMIT}`, ...HANDED_IN]
   }
 ]

@@ -23,16 +23,12 @@ export const scenarios: ReadonlyArray<Scenario> = [
     targets: [TARGET, SMALL, SPARE],
     credentials: KEYS,
     format: "anthropic",
-    turns: [
-      {
-        given: [exhausted(3 * HOUR), says(ANSWER)],
-        follows: {
-          calls: [FIRST, SMALL_KEY],
-          events: [...BEGUN, atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SMALL), ...provedAt(SMALL, 0)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [exhausted(3 * HOUR), says(ANSWER)],
+    follows: {
+      calls: [FIRST, SMALL_KEY],
+      events: [...BEGUN, atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SMALL), ...provedAt(SMALL, 0)],
+      shown: ANSWER
+    },
     history: ["user: Hello", AT_SMALL]
   },
   {
@@ -41,22 +37,18 @@ export const scenarios: ReadonlyArray<Scenario> = [
     targets: [TARGET, SMALL],
     credentials: KEYS,
     format: "anthropic",
-    turns: [
-      {
-        given: [exhausted(3 * HOUR), status(503, "unavailable"), says(ANSWER)],
-        follows: {
-          calls: [FIRST, SMALL_KEY, SMALL_KEY],
-          events: [
-            ...BEGUN,
-            atOnce(0, "quota-exhausted"),
-            ...fallsBack(TARGET, SMALL),
-            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, reason: "overloaded" },
-            ...provedAt(SMALL, 1)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [exhausted(3 * HOUR), status(503, "unavailable"), says(ANSWER)],
+    follows: {
+      calls: [FIRST, SMALL_KEY, SMALL_KEY],
+      events: [
+        ...BEGUN,
+        atOnce(0, "quota-exhausted"),
+        ...fallsBack(TARGET, SMALL),
+        { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, reason: "overloaded" },
+        ...provedAt(SMALL, 1)
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", AT_SMALL]
   },
   {
@@ -98,16 +90,12 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SMALL, SPARE),
     targets: [TARGET, SMALL, SPARE],
     credentials: KEYS,
-    turns: [
-      {
-        given: [words(402, "Your account has no credits left."), says(ANSWER)],
-        follows: {
-          calls: [FIRST, SPARE],
-          events: [...BEGUN, atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [words(402, "Your account has no credits left."), says(ANSWER)],
+    follows: {
+      calls: [FIRST, SPARE],
+      events: [...BEGUN, atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
+      shown: ANSWER
+    },
     history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
   },
   {

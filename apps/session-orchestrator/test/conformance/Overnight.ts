@@ -18,41 +18,33 @@ const schedule: ReadonlyArray<Scenario> = [
   {
     title: "rule D1, D7: a dead endpoint is called 22 times in 7 h 31 min 45 s, and then its last error ends the turn",
     scale: 5_000,
-    turns: [
-      {
-        given: [...times(20, overloaded), badGateway, overloaded],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...waits(...NIGHT),
-            { type: "retry-end", success: false, attempt: 20, finalError: OVERLOADED },
-            "message",
-            { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
-            { type: "turn-end", status: "failed", attempts: 22, sleptMs: 27_105 * SECOND }
-          ]
-        }
-      }
-    ],
+    given: [...times(20, overloaded), badGateway, overloaded],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...waits(...NIGHT),
+        { type: "retry-end", success: false, attempt: 20, finalError: OVERLOADED },
+        "message",
+        { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
+        { type: "turn-end", status: "failed", attempts: 22, sleptMs: 27_105 * SECOND }
+      ]
+    },
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
     title: "rule D1: with a clipped budget the last wait is the rest of 8 h: 22 retries, to the millisecond",
     scale: 5_000,
     retry: { budget: { clip: true } },
-    turns: [
-      {
-        given: [...times(22, overloaded), says(ANSWER)],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...waits(...NIGHT, 1_695 * SECOND),
-            ...answered(21).slice(0, -1),
-            { type: "turn-end", status: "completed", attempts: 23, sleptMs: 8 * HOUR }
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [...times(22, overloaded), says(ANSWER)],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...waits(...NIGHT, 1_695 * SECOND),
+        ...answered(21).slice(0, -1),
+        { type: "turn-end", status: "completed", attempts: 23, sleptMs: 8 * HOUR }
+      ],
+      shown: ANSWER
+    },
     history: ANSWERED
   }
 ]
@@ -171,21 +163,17 @@ const told: ReadonlyArray<Scenario> = [
     title: "rule D7: no error event comes before the last one, which is persisted and seals the turn",
     retry: { budget: "20 seconds" },
     format: "anthropic",
-    turns: [
-      {
-        given: [overloaded, badGateway, overloaded],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...waits(5 * SECOND, 10 * SECOND),
-            { type: "retry-end", success: false, attempt: 1, finalError: OVERLOADED },
-            "message",
-            { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
-            { type: "turn-end", status: "failed", attempts: 3, sleptMs: 15 * SECOND }
-          ]
-        }
-      }
-    ],
+    given: [overloaded, badGateway, overloaded],
+    follows: {
+      events: [
+        ...BEGUN,
+        ...waits(5 * SECOND, 10 * SECOND),
+        { type: "retry-end", success: false, attempt: 1, finalError: OVERLOADED },
+        "message",
+        { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
+        { type: "turn-end", status: "failed", attempts: 3, sleptMs: 15 * SECOND }
+      ]
+    },
     history: ["user: Hello", "assistant (overloaded):"]
   }
 ]
@@ -194,54 +182,42 @@ const sleep: ReadonlyArray<Scenario> = [
   ...[5 * SECOND, 30 * MINUTE].map((delayMs): Scenario => ({
     title: `rule D8: an abort in a wait of ${delayMs / SECOND} s ends it at once, without another call`,
     retry: { schedule: { type: "steps", delays: [`${delayMs} millis`] } },
-    turns: [
-      {
-        given: [overloaded],
-        when: [{ at: 0, act: "abort" }],
-        follows: { events: [...BEGUN, ...waits(delayMs), ...aborted(0)] }
-      }
-    ],
+    given: [overloaded],
+    when: [{ at: 0, act: "abort" }],
+    follows: { events: [...BEGUN, ...waits(delayMs), ...aborted(0)] },
     history: ["user: Hello", "assistant (aborted):"]
   })),
   {
     title: "rule D11, X4: a wait of 30 days is not over at once, and a command can end it",
     retry: { budget: "Infinity" },
-    turns: [
-      {
-        given: [Answers.asks(DAYS_30, "retry-after"), says(ANSWER)],
-        when: [{ at: 0, act: "retry-now" }],
-        follows: { events: [...BEGUN, ...waits(DAYS_30), ...answered(0)], shown: ANSWER }
-      }
-    ],
+    given: [Answers.asks(DAYS_30, "retry-after"), says(ANSWER)],
+    when: [{ at: 0, act: "retry-now" }],
+    follows: { events: [...BEGUN, ...waits(DAYS_30), ...answered(0)], shown: ANSWER },
     history: ANSWERED
   },
   {
     title: "rule X4: a waiting turn that is sent to another target continues there at once, and stays",
     targets: ["scripted/m", "other/n"],
-    turns: [
-      {
-        given: [overloaded, Answers.callsTool("send"), says(ANSWER)],
-        when: [{ at: 0, act: { switchesTo: "other/n" } }],
-        follows: {
-          calls: ["scripted/m", "other/n", "other/n"],
-          asked: [["user: Hello"], ["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
-          events: [
-            ...BEGUN,
-            ...waits(5 * SECOND),
-            { type: "model-change", from: "scripted/m", to: "other/n" },
-            { type: "retry-end", success: true, attempt: 0 },
-            "tool-call",
-            "usage",
-            "message",
-            "tool-result",
-            "message",
-            { type: "step-start", target: "other/n" },
-            ...answered()
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
+    given: [overloaded, Answers.callsTool("send"), says(ANSWER)],
+    when: [{ at: 0, act: { switchesTo: "other/n" } }],
+    follows: {
+      calls: ["scripted/m", "other/n", "other/n"],
+      asked: [["user: Hello"], ["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
+      events: [
+        ...BEGUN,
+        ...waits(5 * SECOND),
+        { type: "model-change", from: "scripted/m", to: "other/n" },
+        { type: "retry-end", success: true, attempt: 0 },
+        "tool-call",
+        "usage",
+        "message",
+        "tool-result",
+        "message",
+        { type: "step-start", target: "other/n" },
+        ...answered()
+      ],
+      shown: ANSWER
+    },
     history: ["user: Hello", "assistant at other/n: calls send", "tool: send failed", `assistant at other/n: ${ANSWER}`]
   }
 ]

@@ -3,7 +3,16 @@ import { assert } from "@effect/vitest"
 import { Message, Target, type TurnEvent } from "@holdfast/wire"
 import { shown } from "../service/Shown.ts"
 import type { Asked } from "./ReceivedCall.ts"
-import { type Expected, type Scenario, TARGET, type Turn, keyOf, providerOf } from "./RuleScenario.ts"
+import {
+  type Expected,
+  type Scenario,
+  type Setting,
+  TARGET,
+  type Turn,
+  keyOf,
+  providerOf,
+  turnsOf
+} from "./RuleScenario.ts"
 
 export interface PlayedTurn {
   readonly calls: ReadonlyArray<Asked>
@@ -18,7 +27,7 @@ export interface Played {
 /** Fails if the outcome differs from the scenario; `ms` shortens a duration as the runner did. */
 export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => number): void => {
   const first = scenario.targets?.[0] ?? TARGET
-  for (const [i, turn] of scenario.turns.entries()) {
+  for (const [i, turn] of turnsOf(scenario).entries()) {
     const { calls, events } = played.turns[i] ?? { calls: [], events: [] }
     const targets = turn.follows.calls ?? turn.given.map(() => first)
     const told = withoutRuns(events)
@@ -54,7 +63,7 @@ export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => n
 
 // --- internal
 
-const callOf = ({ credentials = {} }: Scenario, { key, target }: Asked): string => {
+const callOf = ({ credentials = {} }: Setting, { key, target }: Asked): string => {
   const variable = credentials[providerOf(target)]?.find((name) => keyOf(name) === key)
   return variable === undefined ? target : `${target}#${variable}`
 }

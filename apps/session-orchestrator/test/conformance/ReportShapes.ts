@@ -5,9 +5,7 @@ import { type Expected, type Pattern, atOnce, called, failed } from "./RuleScena
 /** Its profile: 3 attempts, and no wait after an invalid answer. */
 export const REPORTING = {
   profile: "cycling",
-  finalReport: {
-    schema: { type: "object", properties: { findings: { type: "string" } }, required: ["findings"] }
-  }
+  finalReport: { schema: { type: "object", properties: { findings: { type: "string" } }, required: ["findings"] } }
 } as const
 
 export const GOOD = { findings: "All is well." }

@@ -13,7 +13,10 @@ import type { Answer } from "./Answers.ts"
 
 export type Format = "openai" | "anthropic"
 
-export interface Scenario {
+/** A scenario of one turn has its fields; one of several has them in order. */
+export type Scenario = Setting & (Turn | { readonly turns: readonly [Turn, ...ReadonlyArray<Turn>] })
+
+export interface Setting {
   /** Begins with the ids of the rules that it proves. */
   readonly title: string
   /** The `retry` object of a configuration. Absent: the default profile. `null`: no strategy at all (D9). */
@@ -30,7 +33,6 @@ export interface Scenario {
   readonly format?: Format
   /** The factor by which the service shortens its delays. Absent: `SCALE`, or 1 if a person acts during a wait. */
   readonly scale?: number
-  readonly turns: readonly [Turn, ...ReadonlyArray<Turn>]
   /** The conversation's history in the end, a line a message. */
   readonly history: ReadonlyArray<string>
 }
@@ -102,8 +104,11 @@ export const TARGET = "scripted/m"
 /** The provider of a target. */
 export const providerOf = (target: string): string => target.split("/")[0] ?? target
 
+/** The turns of a scenario. */
+export const turnsOf = (scenario: Scenario): ReadonlyArray<Turn> => ("turns" in scenario ? scenario.turns : [scenario])
+
 /** The providers of a scenario's targets. */
-export const providersOf = ({ targets = [TARGET] }: Scenario): ReadonlyArray<string> =>
+export const providersOf = ({ targets = [TARGET] }: Setting): ReadonlyArray<string> =>
   Array.from(new Set(targets.map(providerOf)))
 
 /** The value of a key, by the variable that holds it. */

@@ -21,8 +21,10 @@ import * as RuleScenario from "./RuleScenario.ts"
 import * as ToolEndpoint from "./ToolEndpoint.ts"
 
 /** The factor by which delays are shortened. An action during a wait needs time. */
-export const scaleOf = ({ scale, turns }: RuleScenario.Scenario): number =>
-  scale ?? (turns.some(({ when = [] }) => when.some(({ at }) => typeof at === "number")) ? 1 : RuleScenario.SCALE)
+export const scaleOf = (scenario: RuleScenario.Scenario): number => {
+  const acts = RuleScenario.turnsOf(scenario).flatMap(({ when = [] }) => when)
+  return scenario.scale ?? (acts.some(({ at }) => typeof at === "number") ? 1 : RuleScenario.SCALE)
+}
 
 /** Plays a scenario with its delays shortened by a factor. */
 export const play = Effect.fnUntraced(function* (
@@ -35,7 +37,7 @@ export const play = Effect.fnUntraced(function* (
   const service = yield* Service.start({ provider, config })
   const id = yield* service.create()
   const turns: Array<PlayedTurn> = []
-  for (const turn of scenario.turns) {
+  for (const turn of RuleScenario.turnsOf(scenario)) {
     const responses = yield* Effect.forEach(turn.given, (answer) =>
       scripted(answer({ format, ms: (ms) => ms / scale }), scale)
     )

@@ -15,7 +15,7 @@ export const ANSWERED: ReadonlyArray<string> = ["user: Hello", `assistant: ${ANS
 export const times = (count: number, answer: Answer): ReadonlyArray<Answer> =>
   Array.from({ length: count }, () => answer)
 
-type Rest = Partial<Omit<RuleScenario.Scenario, "title" | "turns" | "history">>
+type Rest = Partial<Omit<RuleScenario.Setting, "title" | "history">>
 
 /** The failures lead to these waits, and then the answer comes, once. Each call has the same messages. */
 export const outlives = (
@@ -26,20 +26,16 @@ export const outlives = (
 ): RuleScenario.Scenario => ({
   ...rest,
   title,
-  turns: [
-    {
-      given: [...failures, says(ANSWER)],
-      follows: {
-        asked: [...failures, ANSWER].map(() => ["user: Hello"]),
-        events: [
-          ...RuleScenario.BEGUN,
-          ...waits,
-          ...RuleScenario.answered(waits.length === 0 ? undefined : waits.length - 1)
-        ],
-        shown: ANSWER
-      }
-    }
-  ],
+  given: [...failures, says(ANSWER)],
+  follows: {
+    asked: [...failures, ANSWER].map(() => ["user: Hello"]),
+    events: [
+      ...RuleScenario.BEGUN,
+      ...waits,
+      ...RuleScenario.answered(waits.length === 0 ? undefined : waits.length - 1)
+    ],
+    shown: ANSWER
+  },
   history: ANSWERED
 })
 
@@ -55,20 +51,16 @@ export const endsIn = (
   return {
     ...others,
     title,
-    turns: [
-      {
-        given: failures,
-        follows: {
-          events: [
-            ...RuleScenario.BEGUN,
-            ...waits,
-            ...(shown === undefined ? [] : (["text-delta"] as const)),
-            ...RuleScenario.failed(reason, waits.length === 0 ? undefined : { attempt: waits.length - 1 })
-          ],
-          ...defined({ shown })
-        }
-      }
-    ],
+    given: failures,
+    follows: {
+      events: [
+        ...RuleScenario.BEGUN,
+        ...waits,
+        ...(shown === undefined ? [] : (["text-delta"] as const)),
+        ...RuleScenario.failed(reason, waits.length === 0 ? undefined : { attempt: waits.length - 1 })
+      ],
+      ...defined({ shown })
+    },
     history: ["user: Hello", [`assistant (${reason}):`, ...(shown === undefined ? [] : [shown])].join(" ")]
   }
 }
