@@ -72,40 +72,12 @@ describe("holdfast", () => {
   it("--help names every command, and a command's help its flags", async () => {
     const root = await holdfast(["--help"])
     expect(root).toMatchObject({ code: 0, stderr: "" })
-    for (const command of [
-      "serve",
-      "run",
-      "rpc",
-      "acp",
-      "submit",
-      "answer",
-      "attach",
-      "wait",
-      "cancel",
-      "retry",
-      "give-up",
-      "switch",
-      "export",
-      "turns",
-      "backup",
-      "schedule",
-      "simulate",
-      "config"
-    ])
-      expect(root.stdout).toContain(`\n  ${command} `)
+    const commands =
+      "serve run rpc acp submit answer attach wait cancel retry give-up switch export turns backup schedule simulate config"
+    for (const command of commands.split(" ")) expect(root.stdout).toContain(`\n  ${command} `)
     const run = await holdfast(["run", "--help"])
-    for (const flag of [
-      "--model",
-      "--json",
-      "--config",
-      "--system",
-      "--system-file",
-      "--conversation",
-      "--turn-id",
-      "--profile",
-      "Exit codes"
-    ])
-      expect(run.stdout).toContain(flag)
+    const flags = "--model --json --config --system --system-file --conversation --turn-id --profile"
+    for (const part of [...flags.split(" "), "Exit codes"]) expect(run.stdout).toContain(part)
   })
 
   it("an error that quotes its input has no character that reverses a line", async () => {

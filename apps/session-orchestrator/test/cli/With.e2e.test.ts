@@ -62,11 +62,7 @@ const rig = Effect.gen(function* () {
   /** A first program, which has the service until `state.go`. */
   const holding = Effect.gen(function* () {
     const first = yield* run("node", "-e", `fetch("${endpoint.url}/hold").then((r) => r.text())`)
-    yield* Process.eventually(
-      "the first program",
-      Effect.sync(() => endpoint.calls.length),
-      (count) => count === 1
-    )
+    yield* Process.reaches("the first program", () => endpoint.calls.length, 1)
     return first
   })
   return { asked, directory, endpoint, holding, run, state }
@@ -96,11 +92,7 @@ describe.concurrent("holdfast with", () => {
     const second = yield* run("node", "agent.mjs")
     yield* asked(2)
     state.isStuck = true
-    yield* Process.eventually(
-      "a call under way",
-      Effect.sync(() => state.stuck),
-      (count) => count === 1
-    )
+    yield* Process.reaches("a call under way", () => state.stuck, 1)
     state.go()
     expect((yield* first.exit).code).toBe(0)
     Object.assign(state, { isStuck: false, isUp: true })

@@ -77,7 +77,8 @@ describe("a held call", () => {
     expect(answer.body.equals(bytes)).toBe(true)
     expect(endpoint.calls.length).toBe(faults.length + 1)
     for (const call of endpoint.calls) expect(JSON.parse(String(yield* Effect.promise(() => call.body)))).toEqual(ASK)
-    const [turn] = yield* turnsOf(service)
+    // The client has its last byte before the end is recorded.
+    const [turn] = yield* Process.eventually("its end", turnsOf(service), ([turn]) => turn?.["status"] !== "running")
     expect(turn).toMatchObject({ status: "completed", attempts: faults.length + 1 })
     const shown = JSON.stringify(turn)
     expect(shown).toContain("night-agent: POST /chat/completions")
@@ -191,9 +192,7 @@ describe("a held call", () => {
           routing: {
             type: "fallback-chain",
             revert: "cooldown-expiry",
-            chains: {
-              "own/big": ["claude/other-format", "own/spare"]
-            }
+            chains: { "own/big": ["claude/other-format", "own/spare"] }
           }
         }
       })

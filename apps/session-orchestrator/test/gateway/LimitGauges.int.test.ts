@@ -58,11 +58,7 @@ describe("a limit of a client", () => {
       expect(text).toMatch(
         /^holdfast_limit_used_ratio\{(?=[^}]*credential="client )(?=[^}]*window="5h")[^}]*\} 0\.93$/mu
       )
-      yield* Process.eventually(
-        "a notice of each credential",
-        Effect.sync(() => receiver.calls),
-        ({ length }) => length === 2
-      )
+      yield* Process.reaches("a notice of each credential", () => receiver.calls.length, 2)
       const notices = yield* Effect.forEach(receiver.calls, ({ body }) => Effect.promise(() => body))
       const [notice] = notices.map((body) => JSON.parse(String(body)))
       expect(notice).toMatchObject({

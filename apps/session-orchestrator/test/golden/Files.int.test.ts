@@ -8,7 +8,7 @@ import { assert } from "@effect/vitest"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { TemporaryFile } from "@holdfast/journal/testing"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -19,7 +19,6 @@ import * as It from "../It.ts"
 
 const image = { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "chart.png" }
 const prompt = [{ type: "text", text: "What is it?" }, image]
-const HOUR = { schedule: { type: "steps" as const, delays: [Duration.hours(1)], tail: Duration.hours(1) } }
 
 /** In the order in which they refer to each other. */
 const TABLES = ["conversations", "turns", "turn_prompts", "events", "journal"] as const
@@ -55,7 +54,7 @@ It.live("rule X1: a recorded turn with an image is resumed, and its provider get
     bodies.push(String(body))
     return ProcessSetup.answer("A chart.")
   })
-  const service = yield* Service.start({ provider, database, retry: HOUR })
+  const service = yield* Service.start({ provider, database, retry: Service.LONG })
   const answer = yield* service.call({ path: "/v1/turns/one/events", headers: { accept: "application/x-ndjson" } })
   const events = Service.eventsOf(answer.text)
   assert.deepInclude(events.at(-1), { type: "turn-end", status: "completed", attempts: 2 })
@@ -74,13 +73,9 @@ if (target !== undefined) {
     const database = yield* TemporaryFile.temporaryFile
     const provider = yield* ScriptedServer.start()
     provider.fallback(ProcessSetup.overloaded)
-    const service = yield* Service.start({ provider, database, retry: HOUR })
+    const service = yield* Service.start({ provider, database, retry: Service.LONG })
     const id = yield* service.create()
-    const live = yield* service.open({
-      path: `/v1/conversations/${id}/turns`,
-      headers: { accept: "application/x-ndjson" },
-      body: { prompt, turnId: "one" }
-    })
+    const live = yield* service.open(ProcessSetup.request(id, "one", prompt))
     yield* live.until("provider-retry")
     yield* service.stop
     const rows: Record<string, unknown> = {}

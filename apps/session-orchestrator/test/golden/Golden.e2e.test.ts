@@ -131,11 +131,7 @@ const record = Effect.fnUntraced(function* (database: Database) {
     { concurrency: 4 }
   )
   for (const { id, phase } of begun) {
-    yield* Process.eventually(
-      `${phase.name} to be called`,
-      Effect.sync(() => of(phase)),
-      (count) => count === phase.calls
-    )
+    yield* Process.reaches(`${phase.name} to be called`, () => of(phase), phase.calls)
     const { reached } = phase
     if (reached === undefined) continue
     const [name, count] = reached

@@ -59,17 +59,16 @@ describe.concurrent("a socket that was handed over", () => {
     expect(pidOf(2)).toBeGreaterThan(0)
   })
 
-  It.live("is refused without a token where others can reach it", function* () {
-    const { stderr } = yield* handed({ host: "0.0.0.0", port: 0 })
-    const words = "Refused to listen on 0.0.0.0:"
-    yield* Process.eventually("its refusal", Effect.sync(stderr), (text) => text.includes(words))
-  })
-
-  It.live("is refused if it is one of several", function* () {
-    const { stderr } = yield* handed({ host: "127.0.0.1", port: 0 }, 2)
-    const words = 'LISTEN_FDS is "2", and Holdfast takes one socket.'
-    yield* Process.eventually("its refusal", Effect.sync(stderr), (text) => text.includes(words))
-  })
+  const REFUSALS = [
+    ["without a token where others can reach it", "0.0.0.0", 1, "Refused to listen on 0.0.0.0:"],
+    ["if it is one of several", "127.0.0.1", 2, 'LISTEN_FDS is "2", and Holdfast takes one socket.']
+  ] as const
+  for (const [when, host, sockets, words] of REFUSALS) {
+    It.live(`is refused ${when}`, function* () {
+      const { stderr } = yield* handed({ host, port: 0 }, sockets)
+      yield* Process.eventually("its refusal", Effect.sync(stderr), (text) => text.includes(words))
+    })
+  }
 
   It.live("is refused if it is a Unix socket", function* () {
     const { stderr } = yield* handed({ path: join(yield* Process.directory, "socket") })

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import type { Values } from "../../src/config/Config.ts"
 import * as AiSdkPackage from "../../src/providers/AiSdkPackage.ts"
 import * as Configurations from "../config/Configurations.ts"
+import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Service from "../service/Service.ts"
 import * as It from "../It.ts"
 
@@ -50,11 +51,7 @@ describe('providers.*.type "ai-sdk"', () => {
     )
     const service = yield* Service.start({ provider, config })
     const id = yield* service.create({ system: "Be kind" })
-    const { text } = yield* service.call({
-      path: `/v1/conversations/${id}/turns`,
-      headers: { accept: "application/x-ndjson" },
-      body: { prompt: "Hello" }
-    })
+    const { text } = yield* service.call(ProcessSetup.request(id, "one", "Hello"))
     const events = Service.eventsOf(text)
     const retry = events.find((event) => event.type === "provider-retry")
     expect(retry).toMatchObject({ code: "503", reason: "overloaded" })

@@ -11,10 +11,7 @@ export const journalOf = (database: string, turnId: string): ReadonlyArray<Recor
     database,
     "SELECT j.name, j.value FROM journal j JOIN turns t ON t.number = j.turn WHERE t.turn_id = ? ORDER BY j.seq",
     turnId
-  ).map(({ name, value }) => ({
-    name: String(name),
-    value: String(value)
-  }))
+  ).map(({ name, value }) => ({ name: String(name), value: String(value) }))
 
 /** The ids of the commands in the journal. */
 export const commandsOf = (database: string, turnId: string): ReadonlyArray<string> =>

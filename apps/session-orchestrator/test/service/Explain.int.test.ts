@@ -3,9 +3,10 @@ import { assert, describe } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import * as Process from "./Process.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Service from "./Service.ts"
 import * as It from "../It.ts"
 
@@ -54,8 +55,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     "rule D5: has the endpoint's whole response, without keys, which nothing else that leaves the service contains",
     function* () {
       const apiKey = "planted-0123456789-key"
-      const directory = mkdtempSync(join(tmpdir(), "holdfast-"))
-      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(directory, { recursive: true })))
+      const directory = yield* Process.directory
       const log = join(directory, "retries.jsonl")
       const database = join(directory, "holdfast.db")
       const service = yield* Service.start({
@@ -75,11 +75,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
         { frames: answerFrames("openai", "Here") }
       )
       const id = yield* service.create()
-      const live = yield* service.call({
-        path: `/v1/conversations/${id}/turns`,
-        headers: { accept: "application/x-ndjson" },
-        body: { prompt: "Hello", turnId: "t1" }
-      })
+      const live = yield* service.call(ProcessSetup.request(id, "t1"))
       const { seal, steps } = yield* explain(service, id, "t1")
       assert.strictEqual(seal?.status, "completed")
       const attempts = steps[0]?.attempts ?? []

@@ -2,18 +2,13 @@
 import { assert, describe } from "@effect/vitest"
 import { TemporaryFile } from "@holdfast/journal/testing"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Duration, Effect } from "effect"
+import { Effect } from "effect"
 import { freePort } from "../FreePort.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Process from "./Process.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Service from "./Service.ts"
 import * as It from "../It.ts"
-
-const { ErrorBody } = ScriptedServer
-
-const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
-const HOURS = { schedule: { type: "steps" as const, delays: [Duration.hours(1)], tail: Duration.hours(1) } }
 
 const image = { type: "file", mediaType: "image/png", data: Buffer.alloc(90_000, 7).toString("base64") }
 const prompt = [{ type: "text", text: "What is it?" }, image]
@@ -26,17 +21,13 @@ describe("an image in a prompt", () => {
     let isAway = true
     provider.fallback((request) => {
       bodies.push(JSON.stringify(request.body))
-      return isAway ? overloaded : ProcessSetup.answer("A chart.")
+      return isAway ? ProcessSetup.overloaded : ProcessSetup.answer("A chart.")
     })
-    const start = Service.start({ provider, database, retry: HOURS })
+    const start = Service.start({ provider, database, retry: Service.LONG })
     const first = yield* start
     const id = yield* first.create()
     const path = `/v1/conversations/${id}`
-    const live = yield* first.open({
-      path: `${path}/turns`,
-      headers: { accept: "application/x-ndjson" },
-      body: { prompt, turnId: "one" }
-    })
+    const live = yield* first.open(ProcessSetup.request(id, "one", prompt))
     yield* live.until("provider-retry")
     const listed = JSON.parse((yield* first.call({ path: "/v1/turns" })).text)
     assert.strictEqual(listed.turns[0].prompt, "What is it?\n[image image/png 90 kB]")
@@ -121,11 +112,11 @@ describe("files of runners that share a PostgreSQL", () => {
     provider.fallback((request) => {
       sent.push(JSON.stringify(request.body))
       const { frames } = ProcessSetup.answer("Here.")
-      if (isAway) return overloaded
+      if (isAway) return ProcessSetup.overloaded
       return { frames: sent.at(-1)?.includes("Again") ? frames : [`data: ${JSON.stringify(drawn)}\n\n`, ...frames] }
     })
     const start = Effect.flatMap(freePort, (runnerPort) =>
-      Service.start({ provider, postgres: { url, runnerPort }, retry: HOURS })
+      Service.start({ provider, postgres: { url, runnerPort }, retry: Service.LONG })
     )
     type Runner = Effect.Success<typeof start>
     /** Ownership may move while a runner starts or ends, so each call is made until it is answered. */
@@ -143,11 +134,8 @@ describe("files of runners that share a PostgreSQL", () => {
     yield* submit(one, "first", prompt)
     for (const runner of [one, two]) yield* until(runner, { path: "/v1/turns/first" }, '"waiting"')
     isAway = false
-    yield* Process.eventually(
-      "the retry",
-      two.call({ path: `${path}/retry-now`, body: {} }),
-      ({ status }) => status === 202
-    )
+    const retry = two.call({ path: `${path}/retry-now`, body: {} })
+    yield* Process.eventually("the retry", retry, ({ status }) => status === 202)
     for (const runner of [one, two]) {
       const state = JSON.parse(yield* until(runner, { path: "/v1/turns/first" }, '"completed"'))
       assert.deepStrictEqual([state.text, state.files], ["Here.", [{ mediaType: "image/png", sizeBytes: 90_000 }]])

@@ -3,6 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import { EffectiveConfiguration, Health } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import * as CommandLine from "../cli/CommandLine.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Service from "./Service.ts"
 import * as It from "../It.ts"
 
@@ -29,11 +30,7 @@ describe("health", () => {
         ]
       )
       const id = yield* service.create()
-      const turn = yield* service.open({
-        path: `/v1/conversations/${id}/turns`,
-        headers: { accept: "application/x-ndjson" },
-        body: { prompt: "Hello" }
-      })
+      const turn = yield* service.open(ProcessSetup.request(id, "one"))
       yield* turn.until("provider-retry")
       const { endpoints } = yield* read
       assert.deepInclude(endpoints[0], { target: "scripted/m", credential: "SCRIPTED_API_KEY", state: "failing" })

@@ -177,6 +177,10 @@ export const eventually = <A, E>(
   )
 }
 
+/** Looks the same way at a value of this process. */
+export const reaches = <A>(what: string, look: () => A, wanted: A): Effect.Effect<A, Error> =>
+  eventually(what, Effect.sync(look), (seen) => seen === wanted)
+
 // --- internal
 
 interface HistoryMessage {

@@ -76,7 +76,7 @@ export const setup = (options?: Options) =>
 export type Running = Effect.Success<ReturnType<typeof Process.start>>
 
 /** A request for a turn as a stream of its events; its prompt is its id by default. */
-export const request = (id: string, turnId: string, prompt = turnId) => ({
+export const request = (id: string, turnId: string, prompt: unknown = turnId) => ({
   path: `/v1/conversations/${id}/turns`,
   headers: { accept: "application/x-ndjson" },
   body: { prompt, turnId }

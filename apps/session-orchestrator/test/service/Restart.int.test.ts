@@ -2,18 +2,15 @@
 import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, describe } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Clock, Duration, Effect, Logger } from "effect"
+import { Clock, Effect, Logger } from "effect"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Service from "./Service.ts"
 import * as It from "../It.ts"
 
-const { ErrorBody } = ScriptedServer
-
-const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
-
 describe("a start with turns to take up", () => {
   It.live("rule X1: logs its progress if it takes longer than two seconds", function* () {
-    const { provider, start } = yield* setup()
-    provider.fallback(overloaded)
+    const { provider, start } = yield* setup
+    provider.fallback(ProcessSetup.overloaded)
     const first = yield* start
     yield* waiting(first)
     yield* waiting(first)
@@ -35,21 +32,15 @@ describe("a start with turns to take up", () => {
   })
 })
 
-const setup = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {
+const setup = Effect.gen(function* () {
   const database = yield* TemporaryFile.temporaryFile
   const provider = yield* ScriptedServer.start()
-  const retry = { schedule: { type: "steps", delays: [delay], tail: delay } } as const
-  return { provider, start: Service.start({ provider, database, retry }) }
+  return { provider, start: Service.start({ provider, database, retry: Service.LONG }) }
 })
 
 /** A turn whose wait has been announced. */
 const waiting = Effect.fnUntraced(function* (service: Effect.Success<ReturnType<typeof Service.start>>) {
   const id = yield* service.create()
-  const live = yield* service.open({
-    path: `/v1/conversations/${id}/turns`,
-    headers: { accept: "application/x-ndjson" },
-    body: { prompt: "Hello" }
-  })
+  const live = yield* service.open(ProcessSetup.request(id, id))
   yield* live.until("provider-retry")
-  return { id, live }
 })

@@ -4,15 +4,11 @@ import { assert, describe } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Service from "./Service.ts"
 import * as It from "../It.ts"
 
-const { ErrorBody, answerFrames } = ScriptedServer
-
 type Running = Effect.Success<ReturnType<typeof Service.start>>
-
-const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "openai") }
-const answer = (text: string) => ({ frames: answerFrames("openai", text) })
 
 const chain: Profile.RetrySettings = {
   ...Service.QUICK,
@@ -33,11 +29,11 @@ describe("a service whose target fails", () => {
     const provider = yield* ScriptedServer.start()
     const options = { database, provider, providers: ["scripted", "second"], retry: chain }
     const first = yield* Service.start(options)
-    provider.respond(overloaded, answer("One"))
+    provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("One"))
     yield* turn(first, yield* first.create())
     yield* first.stop
     const second = yield* Service.start(options)
-    provider.respond(answer("Two"))
+    provider.respond(ProcessSetup.answer("Two"))
     yield* turn(second, yield* second.create())
     assert.deepStrictEqual(paths(second), ["scripted", "second", "second"])
   })

@@ -21,6 +21,7 @@ import * as FakeConversations from "../http/FakeConversations.ts"
 import * as Socket from "../http/Socket.ts"
 import * as TestServer from "../http/TestServer.ts"
 import * as Leaks from "./Leaks.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as It from "../It.ts"
 
@@ -263,11 +264,7 @@ describe("secrets", () => {
       // A wait, as the conversation's state shows it.
       provider.respond({ status: 429, body: { error: { message: quoted } } })
       const waiting = yield* create({ retry: { schedule: { type: "steps", delays: ["1 hour"] } } })
-      const live = yield* service.open({
-        path: `/v1/conversations/${waiting}/turns`,
-        headers: { accept: "application/x-ndjson" },
-        body: { prompt: "Hello" }
-      })
+      const live = yield* service.open(ProcessSetup.request(waiting, "waits"))
       evidence.add("a wait", yield* live.until("provider-retry"))
       evidence.answer("the state of a wait", yield* service.call({ path: `/v1/conversations/${waiting}` }))
 

@@ -73,10 +73,10 @@ const commandOf = (pid: number): string => {
 }
 
 const assertGone = (pids: ReadonlyArray<number>) =>
-  Process.eventually(
+  Process.reaches(
     `${pids.join(", ")} to be gone`,
-    Effect.sync(() => pids.map(commandOf).filter((command) => command !== "")),
-    (left) => left.length === 0
+    () => pids.map(commandOf).filter((command) => command !== "").length,
+    0
   )
 
 const linesOf = (file: string): ReadonlyArray<string> =>
@@ -176,11 +176,7 @@ describe.concurrent("a process that is killed while tools run", () => {
     const first = yield* setup.start
     const id = yield* first.create()
     yield* Effect.forkScoped(Effect.ignore(turn(first, id)))
-    yield* Process.eventually(
-      "both to run",
-      Effect.sync(() => linesOf(file)),
-      (lines) => lines.length === 2
-    )
+    yield* Process.reaches("both to run", () => linesOf(file).length, 2)
     const pids = childrenOf(first)
     yield* first.end("SIGKILL")
     yield* assertGone(pids)

@@ -204,11 +204,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       stderr: "No waiting turn matches.\n"
     })
     assert.deepInclude(yield* holdfast(service, ["retry-now", "--tag", "night/late"]), { stdout: "where done\n" })
-    yield* Process.eventually(
-      "a call at once",
-      Effect.sync(() => calls.length),
-      (count) => count === 8
-    )
+    yield* Process.reaches("a call at once", () => calls.length, 8)
     yield* until("where", "waiting")
     assert.deepInclude(yield* holdfast(service, ["give-up", "--model", "spare"]), { code: 0, stdout: "where done\n" })
     yield* until("where", "failed")
