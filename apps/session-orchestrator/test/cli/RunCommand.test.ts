@@ -1,6 +1,6 @@
 import { describe, expect } from "@effect/vitest"
 import type { TurnEvent } from "@holdfast/wire"
-import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
+import { Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RunCommand from "../../src/cli/RunCommand.ts"
 import { delta, end, retry } from "../GivenTurn.ts"
@@ -10,8 +10,6 @@ import * as It from "../It.ts"
 /** Shows a turn whose events the test emits. */
 const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
   const events = yield* Queue.unbounded<TurnEvent.TurnEvent>()
-  const ctrlC = yield* Deferred.make<void>()
-  const aborted = yield* Deferred.make<void>()
   const fiber = yield* Effect.forkChild(
     RunCommand.show({
       events: ({ onConnection }) => {
@@ -19,8 +17,8 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
         return Stream.fromQueue(events).pipe(Stream.takeUntil((event) => event.type === "turn-end"))
       },
       terminal: recorder.terminal,
-      interrupted: Deferred.await(ctrlC),
-      abort: Deferred.succeed(aborted, undefined),
+      interrupted: Effect.never,
+      abort: Effect.void,
       timeOfDay: () => "02:14:05",
       head: "Turn t of conversation c."
     })
@@ -29,9 +27,6 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
     happens: (...happened: ReadonlyArray<TurnEvent.TurnEvent>) =>
       Effect.andThen(Queue.offerAll(events, happened), TestClock.adjust(0)),
     passes: TestClock.adjust,
-    interrupt: Fiber.interrupt(fiber),
-    ctrlC: Deferred.succeed(ctrlC, undefined),
-    aborted: Deferred.await(aborted),
     ended: Fiber.join(fiber)
   }
 })
@@ -76,23 +71,5 @@ describe("run", () => {
       "Turn t of conversation c.\n" +
         "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
     )
-  })
-
-  It.effect("Ctrl-C requests the abort, prints that, and waits for the seal", function* () {
-    const recorder = Recorder.make({ stdout: true, stderr: true })
-    const turn = yield* showing(recorder)
-    yield* turn.happens(delta("Half an ans"), wait)
-    yield* turn.ctrlC
-    yield* turn.aborted
-    yield* turn.happens(end("aborted"))
-    expect(yield* turn.ended).toMatchObject({ status: "aborted" })
-    expect(recorder.seen()).toEqual([
-      "Turn t of conversation c.",
-      "Half an ans",
-      "Aborting the turn. Ctrl-C again quits at once.",
-      "! anthropic/claude: 529 Overloaded",
-      "Aborted.",
-      ""
-    ])
   })
 })

@@ -69,9 +69,7 @@ const rig = Effect.gen(function* () {
     })
     return { resume: () => {}, close: () => {} }
   }
-  const conversations: Partial<Conversations["Service"]> = {
-    result: () => Deferred.await(ended)
-  }
+  const conversations: Partial<Conversations["Service"]> = { result: () => Deferred.await(ended) }
   const config = Configurations.config({
     file: { providers: { own: { type: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } }, model: "own/m" }
   })
@@ -114,20 +112,6 @@ const rig = Effect.gen(function* () {
     return Deferred.succeed(ended, { turnId: "t" as Ids.TurnId, end: turnEnd, text: "" })
   }
   return { begin, calls, done, end, endpoint, records, until, waits }
-})
-
-describe("a held call whose client has left", () => {
-  It.effect("makes no call, and is given up after 15 minutes", function* () {
-    const { begin, done, until } = yield* rig
-    const first = yield* begin(client().answer)
-    yield* until("accept")
-    yield* Fiber.interrupt(first)
-    expect(done).toEqual(["call", "accept", "release"])
-    yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
-    expect(done).toEqual(["call", "accept", "release"])
-    yield* TestClock.adjust(Duration.millis(1))
-    expect(done).toEqual(["call", "accept", "release", "abort"])
-  })
 })
 
 describe("a held call whose login ends after a head of ours", () => {

@@ -65,9 +65,11 @@ describe("a problem", () => {
       allow: undefined,
       detail: "No call has this path. /docs lists all calls."
     })
-    const undecodable = yield* refused("GET", "/v1/conversations/%zz/events?after=%zz")
-    assert.strictEqual(undecodable.status, 400)
-    assert.include(undecodable.detail, "%zz")
+    for (const part of ["%zz", "a%", "%ff"]) {
+      const undecodable = yield* refused("GET", `/v1/conversations/${part}/events?after=%zz`)
+      assert.strictEqual(undecodable.status, 400)
+      assert.include(undecodable.detail, JSON.stringify(part))
+    }
     assert.strictEqual((yield* refused("GET", "/v1/nowhere?q=%zz")).status, 404)
   })
 
@@ -126,9 +128,7 @@ describe("a server", () => {
         server.drain.ended,
         Effect.sync(() => (ended.isEnded = true))
       ),
-      {
-        startImmediately: true
-      }
+      { startImmediately: true }
     )
     const closed = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
     return { server, state, ended, closed }

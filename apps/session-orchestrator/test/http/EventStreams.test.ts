@@ -40,20 +40,6 @@ const { delta, end } = Events.of("c", "t")
 const framesOf = (): ReadonlyArray<Frame> =>
   [delta("a"), end].map((event, i) => ({ event, json: JSON.stringify(event), id: i === 0 ? undefined : 41 }))
 
-it("events are as in other transports, and a persisted one has its id", () => {
-  expect(decoded(EventStreams.messages(framesOf()))).toEqual([
-    JSON.stringify(delta("a")),
-    `{"eventId":41,${JSON.stringify(end).slice(1)}`
-  ])
-})
-
-it("rule D12: bare deltas have the id of their subscription, and no other event changes", () => {
-  expect(decoded(EventStreams.bareMessages(7)(framesOf()))).toEqual([
-    '{"id":7,"type":"text-delta","delta":"a"}',
-    `{"eventId":41,${JSON.stringify(end).slice(1)}`
-  ])
-})
-
 it("all subscribers of the same long events get the same buffer", () => {
   const [frame] = framesOf()
   if (frame === undefined) return expect.unreachable()

@@ -11,26 +11,17 @@ it("no header, any type and unknown types all mean the first offer", () => {
   }
 })
 
-it("a named offer is chosen", () => {
-  expect(choose("application/x-ndjson")).toBe("application/x-ndjson")
-  expect(choose("Text/Event-Stream")).toBe("text/event-stream")
-  expect(choose("text/*")).toBe("text/event-stream")
-})
-
-it("a named offer wins over one that a wildcard matches", () => {
-  expect(choose("*/*, application/x-ndjson")).toBe("application/x-ndjson")
-  expect(choose("text/event-stream, */*")).toBe("text/event-stream")
-})
-
-it("a higher q wins, and among equals the first named offer", () => {
-  expect(choose("application/x-ndjson;q=0.5, text/event-stream;q=0.9")).toBe("text/event-stream")
-  expect(choose("text/event-stream, application/x-ndjson")).toBe("text/event-stream")
-  expect(choose("application/x-ndjson, text/event-stream")).toBe("application/x-ndjson")
-})
-
-it("q=0 rules an offer out", () => {
-  expect(choose("application/json;q=0, */*")).toBe("application/x-ndjson")
-})
+it.each([
+  ["a named offer", "application/x-ndjson", "application/x-ndjson"],
+  ["one in another case", "Text/Event-Stream", "text/event-stream"],
+  ["one of a named type", "text/*", "text/event-stream"],
+  ["a named offer behind a wildcard", "*/*, application/x-ndjson", "application/x-ndjson"],
+  ["a named offer before one", "text/event-stream, */*", "text/event-stream"],
+  ["the higher q", "application/x-ndjson;q=0.5, text/event-stream;q=0.9", "text/event-stream"],
+  ["the first of equals", "text/event-stream, application/x-ndjson", "text/event-stream"],
+  ["the first of the same, turned round", "application/x-ndjson, text/event-stream", "application/x-ndjson"],
+  ["none with q=0", "application/json;q=0, */*", "application/x-ndjson"]
+])("%s is chosen: %s", (_what, accept, offer) => expect(choose(accept)).toBe(offer))
 
 /** Characters of a token (RFC 9110, section 5.6.2). */
 const token = (most: number) =>
@@ -86,19 +77,11 @@ describe("Prefer", () => {
 
   it.for([
     ["respond-async", true],
-    ["RESPOND-ASYNC", true],
-    ["respond-async, wait=10", true],
-    ["wait=10, respond-async", true],
     ['return=minimal; foo="a, b", respond-async; x=y', true],
     ["respond-async=", true],
-    ['respond-async = ""', true],
     ["handling=lenient,, respond-async ,", true],
     ["", false],
-    ["wait=10", false],
     ["respond-asynchronously", false],
-    ["respond-async=no", false],
-    ["respond-async=no, respond-async", false],
-    ['note="respond-async"', false],
     ['note="a, respond-async, b"', false],
     ['note="a\\", respond-async"', false],
     ['note="never closed, respond-async', false],

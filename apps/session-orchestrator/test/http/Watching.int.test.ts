@@ -1,7 +1,6 @@
 import { expect } from "@effect/vitest"
 import { Sse } from "@holdfast/wire"
 import { Effect } from "effect"
-import { TestClock } from "effect/testing"
 import { Socket } from "node:net"
 import { MOST_AT_ONCE } from "../../src/http/body/LiveResponse.ts"
 import * as Events from "./Events.ts"
@@ -62,39 +61,6 @@ const lastOf = (text: string): unknown => {
   const [, data] = /\nevent: reconnect\ndata: (.*)\n\n$/.exec(text) ?? []
   return data === undefined ? undefined : JSON.parse(data)
 }
-
-/** Lets Node process its pending events. */
-const turnsOfTheLoop = Effect.promise(async () => {
-  for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
-})
-
-/** A client that has stopped reading, with more data than fits, and the seconds until it was dropped. */
-const stalled = Effect.gen(function* () {
-  const { conversation, events, path, server } = yield* withHistory
-  const live = yield* server.open({ path })
-  yield* live.pause
-  const watchers = Effect.sync(() => server.conversations.watchersOf(conversation))
-  yield* Effect.repeat(turnsOfTheLoop, { until: () => Effect.map(watchers, (count) => count === 1) })
-  server.conversations.emit("t", [events.start, events.delta("x".repeat(32_000_000))])
-  yield* turnsOfTheLoop
-  let seconds = 0
-  while ((yield* watchers) > 0 && seconds < 120) {
-    yield* TestClock.adjust("1 second")
-    yield* turnsOfTheLoop
-    seconds++
-  }
-  return { live, seconds }
-})
-
-It.effect(
-  "rule X3: a client that takes nothing for a minute is dropped, and finds the reason when it reads again",
-  function* () {
-    const { live, seconds } = yield* stalled
-    expect(seconds).toBe(60)
-    yield* live.resume
-    expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client has read nothing for 1m." })
-  }
-)
 
 It.effect("LiveResponse.L7: writes to many fast clients are spread over several turns of the event loop", function* () {
   const { events, path, server } = yield* withHistory

@@ -1,6 +1,5 @@
 /** Compares log, notices and metrics of a process whose turns fail. */
 import { assert, describe } from "@effect/vitest"
-import { ErrorBody } from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as PrometheusText from "../ops/telemetry/PrometheusText.ts"
 import * as Receivers from "../ops/telemetry/Receivers.ts"
@@ -48,12 +47,12 @@ const bodiesOf = (requests: ReadonlyArray<Receivers.Request>): ReadonlyArray<Bod
 const metricsOf = (service: ProcessSetup.Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
 
-/** A process that reports incidents to a webhook after a while. */
-const setup = Effect.fnUntraced(function* (options: ProcessSetup.Options, after: string) {
+/** A process that reports incidents to a webhook after a second. */
+const setup = Effect.gen(function* () {
   const webhook = yield* Receivers.receiver()
-  const { config, directory, provider } = yield* ProcessSetup.setup(options)
+  const { config, directory, provider } = yield* ProcessSetup.setup()
   const providers = { scripted: { ...config.providers.scripted, apiKeyEnv: "SCRIPTED_KEY" } }
-  const notifications = { after, webhook: webhook.url }
+  const notifications = { after: "1 second", webhook: webhook.url }
   const service = yield* Process.start({
     directory,
     config: { ...config, providers, telemetry: { notifications } },
@@ -64,7 +63,7 @@ const setup = Effect.fnUntraced(function* (options: ProcessSetup.Options, after:
 
 describe.concurrent("twenty turns with a revoked key", () => {
   test("rule X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", function* () {
-    const { directory, provider, service, webhook } = yield* setup({}, "1 second")
+    const { directory, provider, service, webhook } = yield* setup
     provider.fallback(refused)
     const before = yield* metricsOf(service)
     const ids = Array.from({ length: TURNS }, (_, n) => `turn-${n}`)
@@ -118,31 +117,6 @@ describe.concurrent("twenty turns with a revoked key", () => {
     assert.strictEqual(increase("holdfast_attempts_total", { ...at, status: "auth" }), TURNS)
     assert.strictEqual(increase("holdfast_refusals_total", { because: "not-retryable" }), TURNS)
     assert.strictEqual(provider.count(), TURNS)
-  })
-})
-
-describe.concurrent("an outage that outlasts the budget of every turn", () => {
-  test("rule X12: is reported with its begin and as given up, and its last notice promises no answer", function* () {
-    const { provider, service, webhook } = yield* setup(
-      { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
-      "0 seconds"
-    )
-    provider.fallback({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
-    yield* ProcessSetup.turn(service, yield* service.create(), "one")
-    yield* Receivers.sent(webhook, 2)
-    const [began, gaveUp] = bodiesOf(webhook.requests)
-    assert.deepInclude(began, { type: "incident-began", reason: "overloaded" })
-    assert.deepInclude(gaveUp, { type: "incident-gave-up", reason: "overloaded", failed: 1 })
-    assert.strictEqual(PrometheusText.valueOf(yield* metricsOf(service), "holdfast_incidents_open"), 0)
-    const { stderr } = yield* service.end("SIGTERM")
-    const reported = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
-    assert.strictEqual(reported.length, 2)
-    assert.match(reported[0] ?? "", /will go on when it answers\.( The next attempt is at [\d :-]+ UTC\.)?$/)
-    assert.match(
-      reported[1] ?? "",
-      /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/
-    )
-    assert.strictEqual(messagesOf(stderr, "WARN").length, 1)
   })
 })
 

@@ -41,19 +41,3 @@ It.live("a problem quotes the beginning of a client's text, and no more", functi
   const { detail } = yield* refused(service, "/v1/conversations", { model: `other/${LONG}` })
   assert.include(detail, `"other/${"m".repeat(54)}" and 99946 characters more`)
 })
-
-It.live("a path that cannot be decoded is a bad request that names the faulty part", function* () {
-  const service = yield* Service.start()
-  for (const [path, part] of [
-    ["/v1/conversations/%zz", "%zz"],
-    ["/v1/conversations/a%", "a%"],
-    ["/v1/conversations/%ff/messages", "%ff"],
-    ["/v1/conversations/c/turns/%zz/explain", "%zz"]
-  ] as const) {
-    const { status, text } = yield* service.call({ path })
-    assert.strictEqual(status, 400, text)
-    assert.include(JSON.parse(text).detail, JSON.stringify(part))
-  }
-  const { status } = yield* service.call({ path: "/v1/conversations/%41" })
-  assert.strictEqual(status, 404)
-})

@@ -206,7 +206,7 @@ describe("a live response", () => {
   })
 
   It.effect(
-    "LiveResponse.L3, L6: drops a client that takes nothing for a minute, and offers the reason for five seconds",
+    "rule X3: LiveResponse.L3, L6: drops a client that takes nothing for a minute, and offers the reason for five seconds",
     function* () {
       const { connection, done, fiber } = yield* sending(
         Stream.unwrap(Effect.as(Effect.sleep("1 second"), Stream.make("a")))
