@@ -68,7 +68,6 @@ const LONGEST = [
   "cli/Cli.e2e",
   "service/Operation.e2e",
   "service/Tools.e2e",
-  "service/Commands.e2e",
   "service/DeathsInARow.e2e",
   "storage/sql/Postgres.int",
   "conformance/Conformance.int",

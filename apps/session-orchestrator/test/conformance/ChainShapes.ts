@@ -1,6 +1,17 @@
 /** Common parts of scenarios with several targets: targets, chains, and switches. */
-import { BEGUN, type Expected, TARGET, atOnce, fallsBack, provedAt } from "./RuleScenario.ts"
-import { ANSWER } from "./Shapes.ts"
+import * as Answers from "./Answers.ts"
+import {
+  BEGUN,
+  type Expected,
+  type Scenario,
+  type Setting,
+  TARGET,
+  type Turn,
+  atOnce,
+  fallsBack,
+  provedAt
+} from "./RuleScenario.ts"
+import { ANSWER, ANSWERED } from "./Shapes.ts"
 
 export const SPARE = "spare/m"
 export const THIRD = "third/m"
@@ -28,6 +39,23 @@ export const begunOn = (model: string): ReadonlyArray<Expected> => [
   "message",
   { type: "turn-end", status: "completed" }
 ]
+
+/** Failures lead to these calls and events; the last target answers. */
+export const movesOn = ({ calls, events, failures, ...rest }: Omit<Setting, "history"> & Moves): Scenario => {
+  const [last] = calls.at(-1)?.split("#") ?? []
+  return {
+    ...rest,
+    given: [...failures, Answers.says(ANSWER)],
+    follows: { calls, events: [...BEGUN, ...events], shown: ANSWER },
+    history: last === TARGET ? ANSWERED : ["user: Hello", `assistant at ${last}: ${ANSWER}`]
+  }
+}
+
+interface Moves extends Pick<Turn, "when"> {
+  readonly failures: ReadonlyArray<Answers.Answer>
+  readonly calls: ReadonlyArray<string>
+  readonly events: ReadonlyArray<Expected>
+}
 
 /** The first call fails, and the fallback answers at once. */
 export const takenOver = {

@@ -1,6 +1,6 @@
 /** Keys of a provider: which is used, and how long one is set aside (rule P7). */
 import * as Answers from "./Answers.ts"
-import { AT_SPARE, SPARE, TWO, chain } from "./ChainShapes.ts"
+import { SPARE, TWO, chain, movesOn } from "./ChainShapes.ts"
 import {
   BEGUN,
   type Pattern,
@@ -65,54 +65,37 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ],
     history: [...ANSWERED, "user: And?", `assistant: ${ANSWER}`, "user: So?", `assistant: ${ANSWER}`]
   },
-  {
+  movesOn({
     title: "rule P7: a rate limit by the minute keeps its key",
     retry: { profile: "interactive" },
     credentials: KEYS,
-    given: [asks(10 * SECOND, "retry-after"), says(ANSWER)],
-    follows: {
-      calls: [FIRST, FIRST],
-      events: [
-        ...BEGUN,
-        { type: "provider-retry", attempt: 0, delayMs: 10 * SECOND, reason: "rate-limited" },
-        ...answered(0)
-      ],
-      shown: ANSWER
-    },
-    history: ANSWERED
-  },
-  {
+    failures: [asks(10 * SECOND, "retry-after")],
+    calls: [FIRST, FIRST],
+    events: [{ type: "provider-retry", attempt: 0, delayMs: 10 * SECOND, reason: "rate-limited" }, ...answered(0)]
+  }),
+  movesOn({
     title: "rule P7, P8: when all keys are used up the next target takes over",
     retry: chain(SPARE),
     targets: TWO,
     credentials: KEYS,
-    given: [exhausted(HOUR), exhausted(HOUR), says(ANSWER)],
-    follows: {
-      calls: [FIRST, SECOND_KEY, SPARE],
-      events: [...BEGUN, switchedKey, atOnce(1, "quota-exhausted"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 1)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", AT_SPARE]
-  },
-  {
+    failures: [exhausted(HOUR), exhausted(HOUR)],
+    calls: [FIRST, SECOND_KEY, SPARE],
+    events: [switchedKey, atOnce(1, "quota-exhausted"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 1)]
+  }),
+  movesOn({
     title: "rule P7, P8: a fallback has keys of its own",
     retry: chain(SPARE),
     targets: TWO,
     credentials: { spare: ["KEY_A", "KEY_B"] },
-    given: [overloaded, exhausted(HOUR), says(ANSWER)],
-    follows: {
-      calls: [TARGET, `${SPARE}#KEY_A`, `${SPARE}#KEY_B`],
-      events: [
-        ...BEGUN,
-        atOnce(0, "overloaded"),
-        ...fallsBack(TARGET, SPARE),
-        { type: "provider-retry", attempt: 1, delayMs: 0, reason: "quota-exhausted", credential: "KEY_B" },
-        ...provedAt(SPARE, 1)
-      ],
-      shown: ANSWER
-    },
-    history: ["user: Hello", AT_SPARE]
-  },
+    failures: [overloaded, exhausted(HOUR)],
+    calls: [TARGET, `${SPARE}#KEY_A`, `${SPARE}#KEY_B`],
+    events: [
+      atOnce(0, "overloaded"),
+      ...fallsBack(TARGET, SPARE),
+      { type: "provider-retry", attempt: 1, delayMs: 0, reason: "quota-exhausted", credential: "KEY_B" },
+      ...provedAt(SPARE, 1)
+    ]
+  }),
   {
     title: "rule P6, P7: a reset beyond the cap fails the turn at once if no key is left",
     retry: { profile: "interactive" },

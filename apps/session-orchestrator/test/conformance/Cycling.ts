@@ -1,7 +1,7 @@
 /** Targets in turn, and how each kind of failure is waited out (rules A1 to A8, A10). */
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import { SPARE, THIRD, THREE } from "./ChainShapes.ts"
+import { SPARE, THIRD, THREE, movesOn } from "./ChainShapes.ts"
 import { BEGUN, type Expected, type Scenario, TARGET, answered, atOnce, called, failed, waits } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
@@ -103,33 +103,21 @@ const turning: ReadonlyArray<Scenario> = [
     },
     history: ANSWERED
   })),
-  {
+  movesOn({
     title: "rule A4: the cursor goes round, moves on a skip and on a rate limit, and stays on any other retry",
     retry: inTurn(6),
     targets: THREE,
-    given: [
-      status(401, "auth"),
-      reset,
-      limited,
-      status(500, "server-error"),
-      failsInStream("overloaded"),
-      says(ANSWER)
-    ],
-    follows: {
-      calls: [TARGET, SPARE, SPARE, THIRD, TARGET, TARGET],
-      events: [
-        ...BEGUN,
-        ...skips(0, "auth", TARGET, SPARE),
-        { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND, reason: "network" },
-        ...skips(2, "rate-limited", SPARE, THIRD),
-        ...skips(3, "server-error", THIRD, TARGET),
-        atOnce(4, "overloaded"),
-        ...answered(4)
-      ],
-      shown: ANSWER
-    },
-    history: ANSWERED
-  },
+    failures: [status(401, "auth"), reset, limited, status(500, "server-error"), failsInStream("overloaded")],
+    calls: [TARGET, SPARE, SPARE, THIRD, TARGET, TARGET],
+    events: [
+      ...skips(0, "auth", TARGET, SPARE),
+      { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND, reason: "network" },
+      ...skips(2, "rate-limited", SPARE, THIRD),
+      ...skips(3, "server-error", THIRD, TARGET),
+      atOnce(4, "overloaded"),
+      ...answered(4)
+    ]
+  }),
   {
     title: "rule A2, A4: 3 attempts in all are one on each of three targets",
     retry: inTurn(),
@@ -166,51 +154,36 @@ const turning: ReadonlyArray<Scenario> = [
     },
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
   },
-  {
+  movesOn({
     title: "rule A5: a rate limit waits only when all targets of the cycle have one: the longest of their waits",
     retry: inTurn(4),
     targets: THREE,
-    given: [
-      asks(7 * SECOND, "retry-after"),
-      asks(30 * SECOND, "retry-after"),
-      asks(3 * SECOND, "retry-after"),
-      says(ANSWER)
-    ],
-    follows: {
-      calls: [...THREE, TARGET],
-      events: [
-        ...BEGUN,
-        ...skips(0, "rate-limited", TARGET, SPARE),
-        ...skips(1, "rate-limited", SPARE, THIRD),
-        { type: "provider-retry", attempt: 2, delayMs: 30 * SECOND },
-        { type: "model-change", from: THIRD, to: TARGET },
-        ...answered(2)
-      ],
-      shown: ANSWER
-    },
-    history: ANSWERED
-  },
-  {
+    failures: [asks(7 * SECOND, "retry-after"), asks(30 * SECOND, "retry-after"), asks(3 * SECOND, "retry-after")],
+    calls: [...THREE, TARGET],
+    events: [
+      ...skips(0, "rate-limited", TARGET, SPARE),
+      ...skips(1, "rate-limited", SPARE, THIRD),
+      { type: "provider-retry", attempt: 2, delayMs: 30 * SECOND },
+      { type: "model-change", from: THIRD, to: TARGET },
+      ...answered(2)
+    ]
+  }),
+  movesOn({
     title: "rule A5: after such a wait a new cycle begins, and the earlier waits do not count",
     retry: inTurn(7),
     targets: THREE,
-    given: [...times(3, asks(30 * SECOND, "retry-after")), ...times(3, asks(9 * SECOND, "retry-after")), says(ANSWER)],
-    follows: {
-      calls: [...THREE, ...THREE, TARGET],
-      events: [
-        ...BEGUN,
-        ...[30 * SECOND, 9 * SECOND].flatMap((delayMs, cycle): ReadonlyArray<Expected> => [
-          ...skips(3 * cycle, "rate-limited", TARGET, SPARE),
-          ...skips(3 * cycle + 1, "rate-limited", SPARE, THIRD),
-          { type: "provider-retry", attempt: 3 * cycle + 2, delayMs },
-          { type: "model-change", from: THIRD, to: TARGET }
-        ]),
-        ...answered(5)
-      ],
-      shown: ANSWER
-    },
-    history: ANSWERED
-  },
+    failures: [...times(3, asks(30 * SECOND, "retry-after")), ...times(3, asks(9 * SECOND, "retry-after"))],
+    calls: [...THREE, ...THREE, TARGET],
+    events: [
+      ...[30 * SECOND, 9 * SECOND].flatMap((delayMs, cycle): ReadonlyArray<Expected> => [
+        ...skips(3 * cycle, "rate-limited", TARGET, SPARE),
+        ...skips(3 * cycle + 1, "rate-limited", SPARE, THIRD),
+        { type: "provider-retry", attempt: 3 * cycle + 2, delayMs },
+        { type: "model-change", from: THIRD, to: TARGET }
+      ]),
+      ...answered(5)
+    ]
+  }),
   {
     title: "rule A5: a success clears the cycle",
     retry: { ...CYCLING, routing: { type: "round-robin", targets: [TARGET, SPARE] } },
@@ -256,31 +229,23 @@ const turning: ReadonlyArray<Scenario> = [
     },
     history: ["user: Hello", `assistant at ${THIRD} (rate-limited):`]
   },
-  {
+  movesOn({
     title: "rule A4: a turn's own target outside the list comes before the targets in turn",
     retry: { ...CYCLING, routing: { type: "round-robin", targets: [SPARE, THIRD] } },
     targets: THREE,
-    given: [status(401, "auth"), status(401, "auth"), says(ANSWER)],
-    follows: {
-      calls: THREE,
-      events: [...BEGUN, ...skips(0, "auth", TARGET, SPARE), ...skips(1, "auth", SPARE, THIRD), ...answered(1)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
-  },
-  {
+    failures: [status(401, "auth"), status(401, "auth")],
+    calls: THREE,
+    events: [...skips(0, "auth", TARGET, SPARE), ...skips(1, "auth", SPARE, THIRD), ...answered(1)]
+  }),
+  movesOn({
     title: "rule A4: a target whose window is too small for the request is skipped",
     retry: inTurn(),
     targets: THREE,
     models: { [SPARE]: { contextWindow: 1 } },
-    given: [status(401, "auth"), says(ANSWER)],
-    follows: {
-      calls: [TARGET, THIRD],
-      events: [...BEGUN, ...skips(0, "auth", TARGET, THIRD), ...answered(0)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
-  }
+    failures: [status(401, "auth")],
+    calls: [TARGET, THIRD],
+    events: [...skips(0, "auth", TARGET, THIRD), ...answered(0)]
+  })
 ]
 
 const tools: ReadonlyArray<Scenario> = [

@@ -1,6 +1,6 @@
 /** Scenarios of fallback chains: which target takes over (rule P8). */
 import * as Answers from "./Answers.ts"
-import { AT_SPARE, SPARE, THIRD, THREE, TWO, chain, takenOver } from "./ChainShapes.ts"
+import { AT_SPARE, SPARE, THIRD, THREE, TWO, chain, movesOn, takenOver } from "./ChainShapes.ts"
 import {
   BEGUN,
   type Expected,
@@ -12,13 +12,12 @@ import {
   fallsBack,
   provedAt
 } from "./RuleScenario.ts"
-import { ANSWER, ANSWERED, SECOND, endsIn, times } from "./Shapes.ts"
+import { ANSWER, SECOND, endsIn, times } from "./Shapes.ts"
 
 const { asks, breaksOff, overloaded, says, status, words } = Answers
 
 /** The primary has failed, and so has its fallback: the turn waits. */
 const bothDown: ReadonlyArray<Expected> = [
-  ...BEGUN,
   atOnce(0, "overloaded"),
   ...fallsBack(TARGET, SPARE),
   { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, target: SPARE }
@@ -55,39 +54,31 @@ export const scenarios: ReadonlyArray<Scenario> = [
     },
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
-  {
+  movesOn({
     title: "rule P8: a primary has the chain of its own before the one for all",
     retry: {
       profile: "interactive",
       routing: { type: "fallback-chain", chains: { default: [THIRD], [TARGET]: [SPARE] } }
     },
     targets: THREE,
-    given: [overloaded, says(ANSWER)],
-    follows: {
-      calls: TWO,
-      events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE, TARGET), ...provedAt(SPARE, 0, TARGET)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", AT_SPARE]
-  },
-  {
+    failures: [overloaded],
+    calls: TWO,
+    events: [atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE, TARGET), ...provedAt(SPARE, 0, TARGET)]
+  }),
+  movesOn({
     title: "rule P4, P8: if all targets of a chain cool down, the schedule continues with the first that is free",
     retry: chain(SPARE),
     targets: TWO,
-    given: [...times(3, overloaded), says(ANSWER)],
-    follows: {
-      calls: [TARGET, SPARE, TARGET, SPARE],
-      events: [
-        ...bothDown,
-        { type: "model-change", from: SPARE, to: TARGET },
-        { type: "provider-retry", attempt: 2, delayMs: 8 * SECOND },
-        ...fallsBack(TARGET, SPARE),
-        ...provedAt(SPARE, 2)
-      ],
-      shown: ANSWER
-    },
-    history: ["user: Hello", AT_SPARE]
-  },
+    failures: times(3, overloaded),
+    calls: [TARGET, SPARE, TARGET, SPARE],
+    events: [
+      ...bothDown,
+      { type: "model-change", from: SPARE, to: TARGET },
+      { type: "provider-retry", attempt: 2, delayMs: 8 * SECOND },
+      ...fallsBack(TARGET, SPARE),
+      ...provedAt(SPARE, 2)
+    ]
+  }),
   {
     title: "rule P8, P11: a chain of targets that all fail ends with the last error, and no fallback has succeeded",
     retry: { ...chain(SPARE), maxRetries: 1 },
@@ -99,36 +90,30 @@ export const scenarios: ReadonlyArray<Scenario> = [
     },
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
-  {
+  movesOn({
     title: "rule P6, P8: a delay above the cap fails no turn that has another target",
     retry: chain(SPARE),
     targets: TWO,
-    given: [asks(301 * SECOND, "retry-after"), says(ANSWER)],
-    follows: {
-      calls: TWO,
-      events: [...BEGUN, atOnce(0, "rate-limited"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", AT_SPARE]
-  },
+    failures: [asks(301 * SECOND, "retry-after")],
+    calls: TWO,
+    events: [atOnce(0, "rate-limited"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)]
+  }),
   ...(
     [
       ["a key that is refused", status(401, "auth"), "auth"],
       ["a quota that is used up", status(429, "quota"), "quota-exhausted"],
       ["a model that is not there", status(404, "model"), "model-unavailable"]
     ] as const
-  ).map(([what, answer, reason]): Scenario => ({
-    title: `rule P8: ${what} is final on its target, but another target is tried`,
-    retry: chain(SPARE),
-    targets: TWO,
-    given: [answer, says(ANSWER)],
-    follows: {
+  ).map(([what, answer, reason]) =>
+    movesOn({
+      title: `rule P8: ${what} is final on its target, but another target is tried`,
+      retry: chain(SPARE),
+      targets: TWO,
+      failures: [answer],
       calls: TWO,
-      events: [...BEGUN, atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", AT_SPARE]
-  })),
+      events: [atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)]
+    })
+  ),
   endsIn(
     "rule P8: a failure that the request causes is not sent to another target",
     "bad-request",
@@ -162,32 +147,24 @@ export const scenarios: ReadonlyArray<Scenario> = [
       `assistant at ${THIRD}: ${ANSWER}`
     ]
   },
-  {
+  movesOn({
     title: "rule P8, X4: `retry-now` runs the retry on the target that the wait would have led to",
     retry: chain(SPARE),
     targets: TWO,
-    given: [overloaded, overloaded, says(ANSWER)],
+    failures: [overloaded, overloaded],
     when: [{ at: 1, act: "retry-now" }],
-    follows: {
-      calls: [TARGET, SPARE, TARGET],
-      events: [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...answered(1)],
-      shown: ANSWER
-    },
-    history: ANSWERED
-  },
-  {
+    calls: [TARGET, SPARE, TARGET],
+    events: [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...answered(1)]
+  }),
+  movesOn({
     title: "rule P8, X4: a person's choice stands above the chain",
     retry: chain(SPARE),
     targets: THREE,
-    given: [overloaded, overloaded, says(ANSWER)],
+    failures: [overloaded, overloaded],
     when: [{ at: 1, act: { switchesTo: THIRD } }],
-    follows: {
-      calls: THREE,
-      events: [...bothDown, { type: "model-change", from: SPARE, to: THIRD }, ...answered(1)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
-  },
+    calls: THREE,
+    events: [...bothDown, { type: "model-change", from: SPARE, to: THIRD }, ...answered(1)]
+  }),
   {
     title: "rule P11, P14: one who cancels it ends the turn with the error of the target that failed last",
     retry: chain(SPARE),
@@ -196,7 +173,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     when: [{ at: 1, act: "abort-retry" }],
     follows: {
       calls: TWO,
-      events: [...bothDown, ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })]
+      events: [...BEGUN, ...bothDown, ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })]
     },
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
@@ -212,7 +189,12 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ],
     follows: {
       calls: [TARGET, SPARE, TARGET],
-      events: [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...failed("overloaded", { attempt: 1 })]
+      events: [
+        ...BEGUN,
+        ...bothDown,
+        { type: "model-change", from: SPARE, to: TARGET },
+        ...failed("overloaded", { attempt: 1 })
+      ]
     },
     history: ["user: Hello", "assistant (overloaded):"]
   },

@@ -1,6 +1,6 @@
 /** Scenarios of quotas and rate limits: their scope and their end (rules C12, P7, P8). */
 import * as Answers from "./Answers.ts"
-import { SPARE, chain } from "./ChainShapes.ts"
+import { SPARE, chain, movesOn } from "./ChainShapes.ts"
 import { BEGUN, type Scenario, TARGET, answered, atOnce, fallsBack, provedAt, providerOf } from "./RuleScenario.ts"
 import { ANSWER, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
@@ -14,43 +14,32 @@ const KEYS = { scripted: ["KEY"] } as const
 const FIRST = `${TARGET}#KEY`
 const SMALL_KEY = `${SMALL}#KEY`
 
-const AT_SMALL = `assistant at ${SMALL}: ${ANSWER}`
-
 export const scenarios: ReadonlyArray<Scenario> = [
-  {
+  movesOn({
     title: "rule P8: a quota failure switches to another model of the same provider",
     retry: chain(SMALL, SPARE),
     targets: [TARGET, SMALL, SPARE],
     credentials: KEYS,
     format: "anthropic",
-    given: [exhausted(3 * HOUR), says(ANSWER)],
-    follows: {
-      calls: [FIRST, SMALL_KEY],
-      events: [...BEGUN, atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SMALL), ...provedAt(SMALL, 0)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", AT_SMALL]
-  },
-  {
+    failures: [exhausted(3 * HOUR)],
+    calls: [FIRST, SMALL_KEY],
+    events: [atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SMALL), ...provedAt(SMALL, 0)]
+  }),
+  movesOn({
     title: "rule C12, P8: the reset of one model's quota delays no other model of its key",
     retry: chain(SMALL),
     targets: [TARGET, SMALL],
     credentials: KEYS,
     format: "anthropic",
-    given: [exhausted(3 * HOUR), status(503, "unavailable"), says(ANSWER)],
-    follows: {
-      calls: [FIRST, SMALL_KEY, SMALL_KEY],
-      events: [
-        ...BEGUN,
-        atOnce(0, "quota-exhausted"),
-        ...fallsBack(TARGET, SMALL),
-        { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, reason: "overloaded" },
-        ...provedAt(SMALL, 1)
-      ],
-      shown: ANSWER
-    },
-    history: ["user: Hello", AT_SMALL]
-  },
+    failures: [exhausted(3 * HOUR), status(503, "unavailable")],
+    calls: [FIRST, SMALL_KEY, SMALL_KEY],
+    events: [
+      atOnce(0, "quota-exhausted"),
+      ...fallsBack(TARGET, SMALL),
+      { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, reason: "overloaded" },
+      ...provedAt(SMALL, 1)
+    ]
+  }),
   {
     title: "rule C12, P8: a model that has met the limit is not tried again before the reset",
     retry: chain(SMALL, SPARE),
@@ -85,19 +74,15 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ],
     history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`, "user: And?", `assistant at ${SPARE}: ${ANSWER}`]
   },
-  {
+  movesOn({
     title: "rule C12, P8: if the error names the account, no other model of it is tried",
     retry: chain(SMALL, SPARE),
     targets: [TARGET, SMALL, SPARE],
     credentials: KEYS,
-    given: [words(402, "Your account has no credits left."), says(ANSWER)],
-    follows: {
-      calls: [FIRST, SPARE],
-      events: [...BEGUN, atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
-      shown: ANSWER
-    },
-    history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
-  },
+    failures: [words(402, "Your account has no credits left.")],
+    calls: [FIRST, SPARE],
+    events: [atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)]
+  }),
   {
     title: "rule C12: a success ends the older cooldown of its target, and the next turn begins there",
     retry: chain(SPARE),
