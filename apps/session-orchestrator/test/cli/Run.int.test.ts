@@ -5,6 +5,7 @@ import { createServer, request } from "node:http"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Service from "../service/Service.ts"
 import * as CommandLine from "./CommandLine.ts"
+import * as Socket from "../http/Socket.ts"
 import * as It from "../It.ts"
 
 const given = Effect.fnUntraced(function* (options?: Service.Options) {
@@ -102,11 +103,7 @@ describe("holdfast run, through a service", () => {
     const none = yield* read("turns")
     assert.include(none.stdout, `No turn waits or runs in http://127.0.0.1:${port}.`)
     const all = yield* read("turns", "--all", "--json")
-    const states = all.stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line))
-      .map(({ state, turnId }) => [turnId, state])
+    const states = Socket.jsonLines(all.stdout).map(({ state, turnId }) => [turnId, state])
     assert.deepStrictEqual(states, [
       ["t-good", "completed"],
       ["t-bad", "failed"]

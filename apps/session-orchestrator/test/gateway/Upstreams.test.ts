@@ -4,56 +4,39 @@ import * as Upstreams from "../../src/gateway/Upstreams.ts"
 
 const TOKEN = "a-token-of-some-length"
 
-interface Place {
-  readonly isLoopback: boolean
-  readonly token: string | undefined
+/** On this machine alone; the same with a token; an address that others can reach, which has one. */
+const places = {
+  local: { isLoopback: true, token: undefined },
+  guarded: { isLoopback: true, token: Redacted.make(TOKEN) },
+  remote: { isLoopback: false, token: Redacted.make(TOKEN) }
 }
 
-const decide = (headers: ReadonlyArray<string>, { isLoopback, token }: Place = { isLoopback: false, token: TOKEN }) =>
-  Upstreams.deciding({ isLoopback, token: token === undefined ? undefined : Redacted.make(token) })(headers)
+const client = { _tag: "Client" }
+const holdfast = (header?: string) => ({ _tag: "Holdfast", in: header })
+const refused = expect.objectContaining({ _tag: "Refused" })
 
-describe("on this machine alone", () => {
-  const local = { isLoopback: true, token: undefined }
-
-  it("any credential is the client's own", () => {
-    for (const headers of [[], ["Authorization", "Bearer sk-1"], ["x-api-key", "k"], ["x-goog-api-key", "k"]]) {
-      expect(decide(headers, local)).toEqual({ _tag: "Client" })
-    }
-  })
-
-  it("the word holdfast stands for the provider's key, in each header", () => {
-    expect(decide(["authorization", "Bearer holdfast"], local)).toEqual({ _tag: "Holdfast", in: "authorization" })
-    expect(decide(["X-Api-Key", "holdfast"], local)).toEqual({ _tag: "Holdfast", in: "x-api-key" })
-    expect(decide(["x-goog-api-key", "holdfast"], local)).toEqual({ _tag: "Holdfast", in: "x-goog-api-key" })
-  })
-
-  it("the word means nothing where there is a token", () => {
-    expect(decide(["x-api-key", "holdfast"], { isLoopback: true, token: TOKEN })).toEqual({ _tag: "Client" })
-    expect(decide(["x-api-key", TOKEN], { isLoopback: true, token: TOKEN })).toEqual({
-      _tag: "Holdfast",
-      in: "x-api-key"
-    })
-  })
-})
-
-describe("on an address that others can reach", () => {
-  it("the token is required", () => {
-    for (const headers of [
-      [],
-      ["authorization", "Bearer sk-1"],
-      ["x-api-key", "holdfast"],
-      ["x-holdfast-token", "no"]
-    ]) {
-      expect(decide(headers)._tag).toBe("Refused")
-    }
-  })
-
-  it("the token is the credential, or stands beside it", () => {
-    expect(decide(["api-key", TOKEN])).toEqual({ _tag: "Holdfast", in: "api-key" })
-    expect(decide(["x-holdfast-token", TOKEN, "api-key", "k"])).toEqual({ _tag: "Client" })
-    expect(decide(["x-holdfast-token", TOKEN, "cookie", "a=1"])).toEqual({ _tag: "Holdfast", in: undefined })
-    expect(decide(["authorization", `Bearer ${TOKEN}`])).toEqual({ _tag: "Holdfast", in: "authorization" })
-    expect(decide(["x-holdfast-token", TOKEN, "x-api-key", "sk-1"])).toEqual({ _tag: "Client" })
-    expect(decide(["x-holdfast-token", TOKEN])).toEqual({ _tag: "Holdfast", in: undefined })
+describe("the credential of a call", () => {
+  it.each<[what: string, place: keyof typeof places, headers: ReadonlyArray<string>, decision: object]>([
+    ["is the client's own", "local", [], client],
+    ["is the client's own", "local", ["Authorization", "Bearer sk-1"], client],
+    ["is the client's own", "local", ["x-api-key", "k"], client],
+    ["is the client's own", "local", ["x-goog-api-key", "k"], client],
+    ["is the provider's for the word", "local", ["authorization", "Bearer holdfast"], holdfast("authorization")],
+    ["is the provider's for the word", "local", ["X-Api-Key", "holdfast"], holdfast("x-api-key")],
+    ["is the provider's for the word", "local", ["x-goog-api-key", "holdfast"], holdfast("x-goog-api-key")],
+    ["is the client's, whose word means nothing", "guarded", ["x-api-key", "holdfast"], client],
+    ["is the provider's for the token", "guarded", ["x-api-key", TOKEN], holdfast("x-api-key")],
+    ["is refused without the token", "remote", [], refused],
+    ["is refused without the token", "remote", ["authorization", "Bearer sk-1"], refused],
+    ["is refused without the token", "remote", ["x-api-key", "holdfast"], refused],
+    ["is refused with a wrong token", "remote", ["x-holdfast-token", "no"], refused],
+    ["is the provider's for the token", "remote", ["api-key", TOKEN], holdfast("api-key")],
+    ["is the provider's for the token", "remote", ["authorization", `Bearer ${TOKEN}`], holdfast("authorization")],
+    ["is the client's beside the token", "remote", ["x-holdfast-token", TOKEN, "api-key", "k"], client],
+    ["is the client's beside the token", "remote", ["x-holdfast-token", TOKEN, "x-api-key", "sk-1"], client],
+    ["is no cookie", "remote", ["x-holdfast-token", TOKEN, "cookie", "a=1"], holdfast()],
+    ["is the provider's with the token alone", "remote", ["x-holdfast-token", TOKEN], holdfast()]
+  ])("%s: %s, %j", (_what, place, headers, decision) => {
+    expect(Upstreams.deciding(places[place])(headers)).toEqual(decision)
   })
 })

@@ -3,6 +3,7 @@ import { Sse } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
+import * as Socket from "./Socket.ts"
 import * as It from "../It.ts"
 
 const given = Effect.gen(function* () {
@@ -34,12 +35,7 @@ It.effect(
     server.conversations.emit("t", sent)
     const expected = [events.start, events.wait, { type: "text-delta", delta: "Hi" }, events.end]
     const ndjson = yield* lines.rest
-    expect(
-      ndjson
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-    ).toEqual(expected)
+    expect(Socket.jsonLines(ndjson)).toEqual(expected)
     expect(yield* watched.rest).toBe(ndjson)
     expect(yield* frames.rest).toBe(
       Sse.encode(events.start, 1) +

@@ -128,3 +128,10 @@ export const raw = (port: number, text: string): Effect.Effect<string, Error> =>
     socket.on("error", (error) => resume(Effect.fail(error)))
     return Effect.sync(() => socket.destroy())
   })
+
+/** The JSON of each line. */
+export const jsonLines = (text: string) =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line))

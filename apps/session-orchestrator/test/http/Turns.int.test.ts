@@ -5,6 +5,7 @@ import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
+import * as Socket from "./Socket.ts"
 import * as It from "../It.ts"
 
 const NDJSON = { accept: "application/x-ndjson" }
@@ -140,12 +141,7 @@ It.effect(
     expect(yield* live.next).toBe(" ")
     server.conversations.emit("t", [events.delta("a"), events.end])
     const text = yield* live.rest
-    expect(
-      text
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-    ).toEqual([events.wait, events.delta("a"), events.end])
+    expect(Socket.jsonLines(text)).toEqual([events.wait, events.delta("a"), events.end])
     expect([...(yield* decodeNdjson(text))]).toHaveLength(3)
   }
 )

@@ -5,6 +5,7 @@ import * as PrometheusText from "../ops/telemetry/PrometheusText.ts"
 import * as Receivers from "../ops/telemetry/Receivers.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
+import * as Socket from "../http/Socket.ts"
 import * as SideBySide from "./SideBySide.ts"
 
 const test = SideBySide.atOnce(2)
@@ -30,11 +31,7 @@ interface Body {
 }
 
 /** The lines of a log so far; each is JSON. */
-const linesOf = (stderr: string): ReadonlyArray<Line> =>
-  stderr
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line))
+const linesOf = (stderr: string): ReadonlyArray<Line> => (stderr === "" ? [] : Socket.jsonLines(stderr))
 
 const messagesOf = (stderr: string, level: string): ReadonlyArray<string> =>
   linesOf(stderr)

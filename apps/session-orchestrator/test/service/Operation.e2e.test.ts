@@ -6,6 +6,7 @@ import * as path from "node:path"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
+import * as Socket from "../http/Socket.ts"
 import * as SideBySide from "./SideBySide.ts"
 
 const test = SideBySide.atOnce(2)
@@ -99,10 +100,7 @@ describe.concurrent("a service that is shutting down", () => {
     assert.strictEqual((yield* Fiber.join(ended)).code, 0)
     const left = yield* command(directory, "turns", "--json")
     assert.deepStrictEqual(
-      left.stdout
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line).turnId),
+      Socket.jsonLines(left.stdout).map(({ turnId }) => turnId),
       ["asleep"]
     )
   })
