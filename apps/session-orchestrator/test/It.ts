@@ -1,6 +1,6 @@
 /** Declares tests whose bodies are effects, written as generators. */
 import { it } from "@effect/vitest"
-import { Effect, type Layer, type Scope } from "effect"
+import { Effect, type Layer, Logger, type Scope } from "effect"
 
 /** What a test does with what it is given. */
 export type Body<Given extends ReadonlyArray<unknown> = [], R = Scope.Scope, A = void> = (
@@ -24,3 +24,10 @@ export const within =
   <R>(layer: Layer.Layer<R, unknown>, declare: typeof it.effect = it.effect) =>
   (title: string, body: Body<[], R | Scope.Scope>): void =>
     declare(title, () => Effect.provide(Effect.gen(body), layer))
+
+/** The lines of the log while a test runs in `layer`, each behind its level. */
+export const logged = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
+  return { lines, layer: Logger.layer([logger]) }
+}

@@ -3,12 +3,6 @@ import { Redacted } from "effect"
 import * as Configurations from "./Configurations.ts"
 
 describe("the configuration in force", () => {
-  it("the gate is on unless it is switched off", () => {
-    expect(Configurations.config({}).gate).toEqual({ enabled: true })
-    expect(Configurations.config({ file: { gate: { enabled: false } } }).gate).toEqual({ enabled: false })
-    expect(Configurations.config({ file: { gate: {} } }).gate).toEqual({ enabled: true })
-  })
-
   it("the first of targets in turn is the model, with any keys", () => {
     const environment = { ANTHROPIC_API_KEY: "sk-test-0123456789", GROQ_API_KEY: "sk-test-9876543210" }
     const routing = { type: "round-robin", targets: ["groq/a/b", "anthropic/c"] }

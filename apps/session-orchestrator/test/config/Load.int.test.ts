@@ -69,11 +69,6 @@ describe("Load", () => {
     ])
   })
 
-  It.effect("a file may have comments and trailing commas", function* () {
-    const { config } = yield* load('// Nights.\n{\n  "server": { "port": 1234, /* not 4747 */ },\n}\n')
-    expect(config.server.port).toBe(1234)
-  })
-
   It.effect(
     "every problem of the file has the position of its key, and a problem of another source has none",
     function* () {

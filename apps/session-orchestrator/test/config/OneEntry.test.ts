@@ -69,24 +69,6 @@ describe("a plain section that is added is one entry and its use", () => {
 })
 
 describe("the declarations", () => {
-  it("every key of the file is declared, with one sentence", () => {
-    const undeclared: Array<string> = []
-    const walk = (schema: { readonly [key: string]: unknown }, path: ReadonlyArray<string>): void => {
-      for (const [name, inner] of Object.entries(Object(schema["properties"]))) {
-        const key = [...path, name].join(".")
-        const isSection =
-          Object(inner)["properties"] !== undefined || Object(inner)["additionalProperties"] !== undefined
-        if (!isSection && !ROWS.has(key)) undeclared.push(key)
-        walk(Object(inner), [...path, name])
-      }
-      if (typeof schema["additionalProperties"] === "object")
-        walk(Object(schema["additionalProperties"]), [...path, "*"])
-      for (const inner of Object.values(Object(schema["anyOf"]))) walk(Object(inner), path)
-    }
-    walk(EditorSchema.make(), [])
-    expect(undeclared).toEqual([])
-  })
-
   it("no two settings have the same variable or flag", () => {
     const names = Array.from(ROWS.values()).flatMap(({ env, flag }) => [env, flag].filter((name) => name !== undefined))
     expect(new Set(names).size).toBe(names.length)

@@ -34,23 +34,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     expect(yield* store.conversation(NumberedData.conversationId(3))).toEqual(Option.none())
   })
 
-  test("events for a turn of another conversation are refused, alone, and none of them is stored", function* () {
-    const store = yield* NumberedData.oneTurn
-    yield* store.createConversation(NumberedData.conversation(2))
-    yield* Logged.accept(NumberedData.turn(2, 2))
-    const [strange, own] = yield* Effect.all(
-      [
-        Effect.result(Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 2, 0)], 0)),
-        Effect.result(Logged.events(NumberedData.turnId(2), [NumberedData.usage(2, 2, 0)], 0))
-      ],
-      { concurrency: "unbounded" }
-    )
-    expect(Result.isFailure(strange) && strange.failure.message).toContain("has no turn")
-    expect(Result.isSuccess(own)).toBe(true)
-    expect(yield* all(1, 0)).toEqual([])
-    expect((yield* all(2, 0)).map(({ id }) => id)).toEqual([1])
-  })
-
   test("U+0000 in the output of a model or a tool comes back unchanged, in the history and in a resumption", function* () {
     const store = yield* NumberedData.oneTurn
     const { message } = NumberedData.message(1, 1, 1)
@@ -313,20 +296,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     })
   })
 
-  test("W3: a message is in the history with its event, and other events are not", function* () {
-    yield* NumberedData.oneTurn
-    yield* Logged.events(
-      NumberedData.turnId(1),
-      [NumberedData.message(1, 1, 0), NumberedData.usage(1, 1, 0), NumberedData.message(1, 1, 1)],
-      0
-    )
-    expect(yield* Logged.history(NumberedData.conversationId(1))).toEqual([
-      NumberedData.message(1, 1, 0).message,
-      NumberedData.message(1, 1, 1).message
-    ])
-    expect(yield* Logged.history(NumberedData.conversationId(2))).toEqual([])
-  })
-
   test("a resumption has the turn, its conversation, the history without its own messages, and the types of its events", function* () {
     const store = yield* NumberedData.oneTurn
     yield* Logged.accept(NumberedData.turn(2, 1))
@@ -491,7 +460,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     ])
     expect(results.flatMap((result) => (result._tag === "Failure" ? [result.failure.message] : []))).toEqual([
       expect.stringContaining("Could not record the events of turn turn-9"),
-      expect.stringContaining("Could not record the events of turn turn-1"),
+      expect.stringMatching(/^Could not record the events of turn turn-1 .*has no turn/),
       expect.stringContaining("Could not create conversation conversation-2"),
       expect.stringContaining("Could not record turn turn-4")
     ])

@@ -2,7 +2,7 @@
 import { Interruption, Interruptions } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/kernel/testing"
-import { Effect, Logger } from "effect"
+import { Effect } from "effect"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
 import * as Orchestrator from "../../../src/engine/orchestrator/Orchestrator.ts"
@@ -14,7 +14,7 @@ import { Store } from "../../../src/storage/Store.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
 import * as Logged from "../../storage/Logged.ts"
 import { TurnLog } from "../../../src/storage/TurnLog.ts"
-import type * as It from "../../It.ts"
+import * as It from "../../It.ts"
 
 const { turnId } = NumberedData
 
@@ -63,9 +63,8 @@ const given = Effect.gen(function* () {
 })
 
 const logged = (test: It.Body<[lines: Array<string>], Effect.Services<typeof given>>) => {
-  const lines: Array<string> = []
-  const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
-  return Effect.gen(() => test(lines)).pipe(Effect.provide(MemoryStore.layer), Effect.provide(Logger.layer([logger])))
+  const { layer, lines } = It.logged()
+  return Effect.gen(() => test(lines)).pipe(Effect.provide(MemoryStore.layer), Effect.provide(layer))
 }
 
 describe("a prompt", () => {

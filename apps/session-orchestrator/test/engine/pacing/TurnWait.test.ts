@@ -93,29 +93,6 @@ describe("a wait", () => {
     }
   )
 
-  It.effect("rule X4: drops a command that arrived before its record was read", function* () {
-    const wait = new TurnWait()
-    const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
-    yield* asking(wait.steer({ type: "now", by: by("new") }))
-    wait.markTaken(["old"])
-    yield* Effect.yieldNow
-    assert.isTrue(old())
-    assert.deepStrictEqual((yield* sleeps(wait, Effect.never, () => {})).by, by("new"))
-  })
-
-  It.effect("rule X4: takes no command twice, nor one that is on record", function* () {
-    const wait = new TurnWait()
-    wait.markTaken(["old"])
-    const fiber = yield* Effect.forkChild(
-      sleeps(wait, Effect.never, () => {}),
-      { startImmediately: true }
-    )
-    assert.isTrue(yield* wait.steer({ type: "now", by: by("old") }))
-    assert.isUndefined(fiber.pollUnsafe())
-    yield* asking(wait.steer({ type: "cancelled", by: by("new") }))
-    assert.strictEqual((yield* Fiber.join(fiber)).type, "cancelled")
-  })
-
   It.effect(
     "rule X4: an end that was moved does not end the wait, though its time had come (TurnWait.W3)",
     function* () {

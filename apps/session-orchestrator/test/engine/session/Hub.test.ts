@@ -112,65 +112,39 @@ describe("a hub", () => {
   })
 
   it("Hub.H5: content is withdrawn only if no subscriber of its turn was given any, and no later one gets it", () => {
-    const withdrawn = (act: (hub: Hub) => void) => {
+    const text = (hub: Hub) => hub.live(delta("a"))
+    const voided: StoredEvent = { id: 1, event: { type: "step-discarded", ...ids, step: 0, message: "" }, json: "{}" }
+    const again = (hub: Hub) => (hub.live(stepStart), text(hub))
+    const cases: ReadonlyArray<readonly [isWithdrawn: boolean, act: (hub: Hub) => void]> = [
+      [true, text],
+      // Before the content, in the middle of it, and gone since: read or not.
+      [false, (hub) => (hub.subscribe(), text(hub))],
+      [false, (hub) => (text(hub), hub.subscribe(ids.turnId))],
+      [false, (hub) => (text(hub), hub.subscribe().close(), text(hub))],
+      // Subscribers of another turn, of the step before its content, and of a step that is void.
+      [true, (hub) => (hub.subscribe(other), text(hub), hub.subscribe(other))],
+      [true, (hub) => (hub.subscribe().close(), text(hub))],
+      [true, (hub) => (text(hub), hub.subscribe().close(), hub.persisted([voided]), again(hub))],
+      [
+        true,
+        (hub) => {
+          const subscriber = hub.subscribe()
+          text(hub)
+          hub.restarted()
+          subscriber.close()
+          again(hub)
+        }
+      ]
+    ]
+    for (const [isWithdrawn, act] of cases) {
       const hub = new Hub()
       hub.live(stepStart)
       act(hub)
-      const isWithdrawn = hub.withdraw()
+      assert.strictEqual(hub.withdraw(), isWithdrawn)
       const later = hub.subscribe().take()
-      return [isWithdrawn, Array.from(new Set(later.map(({ event }) => event.type)))]
+      const types = new Set(later.map(({ event }) => event.type))
+      assert.deepStrictEqual(Array.from(types), isWithdrawn ? ["step-start"] : ["step-start", "text-delta"])
     }
-    const text = (hub: Hub) => hub.live(delta("a"))
-    assert.deepStrictEqual(withdrawn(text), [true, ["step-start"]])
-    const kept = [false, ["step-start", "text-delta"]]
-    // Before the content, in the middle of it, and gone since: read or not.
-    assert.deepStrictEqual(
-      withdrawn((hub) => (hub.subscribe(), text(hub))),
-      kept
-    )
-    assert.deepStrictEqual(
-      withdrawn((hub) => (text(hub), hub.subscribe(ids.turnId))),
-      kept
-    )
-    assert.deepStrictEqual(
-      withdrawn((hub) => (text(hub), hub.subscribe().close(), text(hub))),
-      kept
-    )
-    // Subscribers of another turn, of the step before its content, and of a step that is void.
-    assert.deepStrictEqual(
-      withdrawn((hub) => (hub.subscribe(other), text(hub), hub.subscribe(other))),
-      [true, ["step-start"]]
-    )
-    assert.deepStrictEqual(
-      withdrawn((hub) => (hub.subscribe().close(), text(hub))),
-      [true, ["step-start"]]
-    )
-    const voided: StoredEvent = {
-      id: 1,
-      event: { type: "step-discarded", ...ids, step: 0, message: "" },
-      json: "{}"
-    }
-    assert.deepStrictEqual(
-      withdrawn((hub) => {
-        text(hub)
-        hub.subscribe().close()
-        hub.persisted([voided])
-        hub.live(stepStart)
-        text(hub)
-      }),
-      [true, ["step-start"]]
-    )
-    assert.deepStrictEqual(
-      withdrawn((hub) => {
-        const subscriber = hub.subscribe()
-        text(hub)
-        hub.restarted()
-        subscriber.close()
-        hub.live(stepStart)
-        text(hub)
-      }),
-      [true, ["step-start"]]
-    )
   })
 
   it("ends the streams of a deleted conversation, behind the frames so far", async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import type { TurnEvent } from "@holdfast/wire"
+import { TurnEvent } from "@holdfast/wire"
 import * as GivenTurn from "../../GivenTurn.ts"
 import { InProgress } from "../../../src/engine/session/InProgress.ts"
 
@@ -15,33 +15,25 @@ const results: TurnEvent.MessageEvent = {
 }
 const end = GivenTurn.end("completed")
 
-it("a turn is answering from its first content until the record after the answer is on disk", () => {
-  const turn = new InProgress()
-  turn.live(start)
-  expect(turn.isAnswering).toBe(false)
-  turn.live(delta)
-  expect(turn.isAnswering).toBe(true)
-  turn.persisted(answer)
-  expect(turn.isAnswering).toBe(true)
-  turn.persisted(end)
-  expect(turn.isAnswering).toBe(false)
-})
-
-it("a turn whose tools have answered is not answering until its model yields content", () => {
-  const turn = new InProgress()
-  turn.live(delta)
-  turn.persisted(answer)
-  turn.persisted(results)
-  expect(turn.isAnswering).toBe(false)
-  turn.live(delta)
-  expect(turn.isAnswering).toBe(true)
-})
-
-it("a discarded answer is no answer in progress", () => {
-  const turn = new InProgress()
-  turn.live(delta)
-  turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
-  expect(turn.isAnswering).toBe(false)
+it("a turn is answering from its first content until the record after the answer is on disk, and what is discarded is no answer", () => {
+  const voided = { type: "step-discarded", ...ids, step: 0, message: "Restarted." } as const
+  const cases: ReadonlyArray<readonly [isAnswering: boolean, ...events: ReadonlyArray<TurnEvent.TurnEvent>]> = [
+    [false, start],
+    [true, start, delta],
+    [true, start, delta, answer],
+    [false, start, delta, answer, end],
+    [false, start, delta, answer, results],
+    [true, start, delta, answer, results, delta],
+    [false, start, delta, voided]
+  ]
+  for (const [isAnswering, ...events] of cases) {
+    const turn = new InProgress()
+    for (const event of events) {
+      if (TurnEvent.isPersisted(event)) turn.persisted(event)
+      else turn.live(event)
+    }
+    expect([events.map(({ type }) => type), turn.isAnswering]).toEqual([events.map(({ type }) => type), isAnswering])
+  }
 })
 
 it("rule X3: an event that repeats the turn's state is known; a step with content, or another target, is not", () => {

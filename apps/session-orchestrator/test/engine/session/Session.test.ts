@@ -1,8 +1,8 @@
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { Session } from "../../../src/engine/session/Session.ts"
+import { Session, Sessions } from "../../../src/engine/session/Session.ts"
 import * as It from "../../It.ts"
 
 const away = new StorageError({ message: "The database is away." })
@@ -65,4 +65,15 @@ describe("calls of one conversation", () => {
     yield* Fiber.interrupt(head)
     expect(yield* behind).toEqual([Exit.succeed("a")])
   })
+})
+
+it("a session is not lost when its predecessor is released again", () => {
+  const sessions = new Sessions()
+  const id = Ids.ConversationId.make("c")
+  const old = sessions.wake(id)
+  sessions.release(old)
+  const young = sessions.wake(id)
+  expect(young).not.toBe(old)
+  sessions.release(old)
+  expect(sessions.find(id)).toBe(young)
 })

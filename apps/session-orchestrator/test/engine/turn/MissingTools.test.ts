@@ -2,11 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Toolbox } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
-import { Duration, Effect, Fiber, Latch, Logger } from "effect"
+import { Duration, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import * as MissingTools from "../../../src/engine/turn/MissingTools.ts"
 import type { ToolServers } from "@holdfast/mcp"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
+import * as It from "../../It.ts"
 
 const because = "there is no database"
 
@@ -36,21 +37,12 @@ const tools = (isRequired: boolean) => {
   }
 }
 
-/** Lines of the log while a test runs. */
-const logged = () => {
-  const lines: Array<string> = []
-  const logger = Logger.make<unknown, void>(
-    ({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`)
-  )
-  return { lines, layer: Logger.layer([logger]) }
-}
-
 const missingIn = (seen: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>) =>
   seen.flatMap(({ event }) => (event.type === "tools-missing" ? [event] : []))
 
 describe("a turn whose tool server is not up", () => {
   it.effect("runs without its tools, with one warning and an event that names the server and the reason", () => {
-    const log = logged()
+    const log = It.logged()
     const { service } = tools(false)
     const scripts = [ScriptedProvider.emits(ScriptedProvider.overloaded), ScriptedProvider.answer("ok")]
     return ConversationSetup.withService(
@@ -77,7 +69,7 @@ describe("a turn whose tool server is not up", () => {
   it.effect(
     "is held until a required server is up, and then runs; clients that connect meanwhile get the event",
     () => {
-      const log = logged()
+      const log = It.logged()
       const { comesUp, service } = tools(true)
       return ConversationSetup.withService(
         { scripts: [ScriptedProvider.answer("ok")], tools: service },

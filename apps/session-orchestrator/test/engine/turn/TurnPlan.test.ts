@@ -50,3 +50,13 @@ describe("the plans of an orchestrator", () => {
     assert.deepStrictEqual([first.requests.length, second.requests.length], [3, 1])
   })
 })
+
+it("the most retries: a number that is set wins, the budget counts otherwise, and without an end there is none", () => {
+  assert.strictEqual(TurnPlan.mostRetriesOf(Profile.resolve({ profile: "interactive" })), 3)
+  const overnight = Profile.resolve(undefined)
+  assert.strictEqual(TurnPlan.mostRetriesOf(overnight), 21)
+  assert.strictEqual(TurnPlan.mostRetriesOf({ ...overnight, enabled: false }), 21)
+  assert.strictEqual(TurnPlan.mostRetriesOf({ ...overnight, budget: { ...overnight.budget, totalMs: 20_000 } }), 2)
+  assert.strictEqual(TurnPlan.mostRetriesOf({ ...overnight, counts: "attempts", maxRetries: 4 }), 3)
+  assert.strictEqual(TurnPlan.mostRetriesOf({ ...overnight, budget: { measure: "scheduled", clip: false } }), undefined)
+})

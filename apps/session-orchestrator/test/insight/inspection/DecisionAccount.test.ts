@@ -135,34 +135,37 @@ describe("the account of a decision", () => {
   it("of giving up have the limit that refused", () => {
     const onReason = { maxRetries: 2, totalMs: 20 }
     const all = { ...limits, maxRetries: 5, maxDelayMs: 60, onReason }
-    const refusalOf = (basis: Partial<Refused>) => {
-      const { spending: _, type: _type, ...rest } = refused({ limits: all, ...basis }) as Record<string, unknown>
-      return rest
-    }
-    assert.deepStrictEqual(refusalOf({ because: "max-retries" }), {
-      because: "max-retries",
-      limit: 5,
-      rules: ["P3", "D7"]
-    })
-    assert.deepStrictEqual(refusalOf({ because: "max-retries", byReason: true }), {
-      because: "max-retries",
-      limit: 2,
-      byReason: true,
-      rules: ["X11", "D7"]
-    })
-    assert.deepStrictEqual(refusalOf({ because: "max-delay", delayMs: 61 }), {
-      because: "max-delay",
-      refusedMs: 61,
-      limit: 60,
-      rules: ["P6"]
-    })
-    assert.deepStrictEqual(refusalOf({ delayMs: 9 }), { because: "budget", refusedMs: 9, rules: ["D1", "D7"] })
-    assert.deepStrictEqual(refusalOf({ byReason: true }), { because: "budget", byReason: true, rules: ["X11", "D7"] })
     const byClock = { ...all, measure: "wall-clock" } as const
-    assert.deepStrictEqual(refusalOf({ limits: byClock }).rules, ["D1", "D2", "D7"])
-    assert.deepStrictEqual(refusalOf({ limits: byClock, byReason: true }).rules, ["X11", "D2", "D7"])
-    assert.deepStrictEqual(refusalOf({ because: "disabled" }), { because: "disabled", rules: ["P3"] })
-    assert.deepStrictEqual(refusalOf({ because: "switched-off" }), { because: "switched-off", rules: ["P15"] })
+    const cases: ReadonlyArray<readonly [Partial<Refused> & Pick<Refused, "because">, expected: object]> = [
+      [{ because: "max-retries" }, { limit: 5, rules: ["P3", "D7"] }],
+      [
+        { because: "max-retries", byReason: true },
+        { limit: 2, byReason: true, rules: ["X11", "D7"] }
+      ],
+      [
+        { because: "max-delay", delayMs: 61 },
+        { refusedMs: 61, limit: 60, rules: ["P6"] }
+      ],
+      [
+        { because: "budget", delayMs: 9 },
+        { refusedMs: 9, rules: ["D1", "D7"] }
+      ],
+      [
+        { because: "budget", byReason: true },
+        { byReason: true, rules: ["X11", "D7"] }
+      ],
+      [{ because: "budget", limits: byClock }, { rules: ["D1", "D2", "D7"] }],
+      [
+        { because: "budget", limits: byClock, byReason: true },
+        { byReason: true, rules: ["X11", "D2", "D7"] }
+      ],
+      [{ because: "disabled" }, { rules: ["P3"] }],
+      [{ because: "switched-off" }, { rules: ["P15"] }]
+    ]
+    for (const [basis, expected] of cases) {
+      const { spending: _, type: _type, ...found } = refused({ limits: all, ...basis }) as Record<string, unknown>
+      assert.deepStrictEqual(found, { because: basis.because, ...expected })
+    }
   })
 
   it("of giving up without a limit have the rule of the reason", () => {

@@ -1,13 +1,21 @@
 import { assert, describe } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile, RetrySettings, Routers } from "@holdfast/policy"
-import type { TurnExplanation } from "@holdfast/wire"
+import type { Failure, TurnExplanation } from "@holdfast/wire"
 import { Result } from "effect"
 import * as ExplanationText from "../../../src/insight/inspection/ExplanationText.ts"
 import * as LongTurn from "./LongTurn.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 
 const { emits } = ScriptedProvider
+
+/** A failure for which the provider names a delay. */
+const asks = (reason: Failure.Reason, message: string, retryAfterMs: number) =>
+  emits({ reason, message, retryable: true, status: 429, hint: { retryAfterMs, source: "retry-after" } })
+
+/** The settings of turns that may go on at another target. */
+const goingOnAt = (target: string) =>
+  Result.getOrThrow(RetrySettings.decode({ routing: { type: "fallback-chain", chains: { default: [target] } } }))
 
 const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
 
@@ -50,18 +58,10 @@ describe("ExplanationText", () => {
   ScriptedTurn.test(
     "rule P8, X9: does not shorten a failure of another target, nor hide its requested delay",
     function* () {
-      const asks = (retryAfterMs: number) =>
-        emits({
-          reason: "quota-exhausted",
-          message: "Used up.",
-          retryable: true,
-          status: 429,
-          hint: { retryAfterMs, source: "retry-after" }
-        })
-      const settings = { routing: { type: "fallback-chain", chains: { default: ["anthropic/small"] } } }
-      const retry = Result.getOrThrow(RetrySettings.decode(settings))
+      const used = (retryAfterMs: number) => asks("quota-exhausted", "Used up.", retryAfterMs)
+      const retry = goingOnAt("anthropic/small")
       const explanation = yield* ScriptedTurn.happened({
-        scripts: [asks(7_200_000), asks(3_600_000), asks(60_000), ScriptedProvider.answer("Hello")],
+        scripts: [used(7_200_000), used(3_600_000), used(60_000), ScriptedProvider.answer("Hello")],
         retry,
         services: Routers.layerMemory(Profile.resolve(retry), { credentials: { anthropic: ["KEY"] } })
       })
@@ -83,18 +83,10 @@ describe("ExplanationText", () => {
   )
 
   ScriptedTurn.test("rule C12: names the source of a wait that an earlier failure asked for", function* () {
-    const asks = (retryAfterMs: number) =>
-      emits({
-        reason: "rate-limited",
-        message: "Slow down.",
-        retryable: true,
-        status: 429,
-        hint: { retryAfterMs, source: "retry-after" }
-      })
-    const settings = { routing: { type: "fallback-chain", chains: { default: ["openai/small"] } } }
-    const retry = Result.getOrThrow(RetrySettings.decode(settings))
+    const slow = (retryAfterMs: number) => asks("rate-limited", "Slow down.", retryAfterMs)
+    const retry = goingOnAt("openai/small")
     const explanation = yield* ScriptedTurn.happened({
-      scripts: [asks(3_600_000), asks(7_200_000), ScriptedProvider.answer("Hello")],
+      scripts: [slow(3_600_000), slow(7_200_000), ScriptedProvider.answer("Hello")],
       retry,
       services: Routers.layerMemory(Profile.resolve(retry))
     })

@@ -48,25 +48,26 @@ const readers = StoredTurns.layer.pipe(
 const deleted = It.within(readers)
 
 describe("a turn whose conversation is deleted while it is read", () => {
-  deleted("StoredTurns.R2: has no state: there is no such turn", function* () {
-    const turnId = yield* ended
-    const states = yield* StoredTurns.StoredTurns
-    const { message } = yield* Effect.flip(states.find(turnId))
-    assert.strictEqual(message, `There is no turn ${turnId}.`)
-  })
-
-  deleted("StoredTurns.R2: is left out of courses", function* () {
-    const turnId = yield* ended
-    const { courses } = yield* StoredTurns.StoredTurns
-    assert.deepStrictEqual(yield* courses([turnId]), [])
-  })
-
-  deleted("StoredTurns.R2: is not explained: there is no such conversation", function* () {
-    const turnId = yield* ended
-    const { explain } = yield* StoredTurns.StoredTurns
-    const error = yield* Effect.flip(explain(NumberedData.conversationId(1), turnId))
-    assert.strictEqual(error._tag, "ConversationNotFound")
-  })
+  type Read = (turns: StoredTurns.StoredTurns["Service"], turnId: Ids.TurnId) => Effect.Effect<unknown, unknown>
+  const reads: ReadonlyArray<readonly [what: string, read: Read, expected: unknown]> = [
+    [
+      "has no state",
+      ({ find }, id) => Effect.map(Effect.flip(find(id)), String),
+      "TurnNotFound: There is no turn turn-1."
+    ],
+    ["is left out of courses", ({ courses }, id) => courses([id]), []],
+    [
+      "is not explained: there is no such conversation",
+      ({ explain }, id) => Effect.map(Effect.flip(explain(NumberedData.conversationId(1), id)), ({ _tag }) => _tag),
+      "ConversationNotFound"
+    ]
+  ]
+  for (const [what, read, expected] of reads) {
+    deleted(`StoredTurns.R2: ${what}`, function* () {
+      const turnId = yield* ended
+      assert.deepStrictEqual(yield* read(yield* StoredTurns.StoredTurns, turnId), expected)
+    })
+  }
 })
 
 it.effect("rule X15: a state is read from disk, by the turn's id alone; an unknown turn is named", () =>

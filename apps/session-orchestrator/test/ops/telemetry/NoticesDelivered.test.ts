@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
-import { Effect, Exit, Logger, Metric, Scope } from "effect"
+import { Effect, Exit, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
 import { Outbox } from "../../../src/storage/Outbox.ts"
@@ -28,12 +28,11 @@ const told = (memory: SharedMemory) => memory.notices().map(({ model, type }) =>
 
 /** Runs a test; `said` has the log lines. */
 const logging = (test: It.Body<[said: ReadonlyArray<string>], Timer.Timer | Scope.Scope>) => {
-  const said: Array<string> = []
-  const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
-  return Effect.gen(() => test(said)).pipe(
+  const { layer, lines } = It.logged()
+  return Effect.gen(() => test(lines)).pipe(
     Effect.scoped,
     Effect.provide(Timer.layer),
-    Effect.provide(Logger.layer([logger])),
+    Effect.provide(layer),
     Effect.provideService(Metric.MetricRegistry, new Map())
   )
 }

@@ -74,23 +74,6 @@ const untilItWorks = <A>(effect: Effect.Effect<A, Error>): Effect.Effect<A> =>
   Effect.catch(effect, () => untilItWorks(effect))
 
 describe("a PostgreSQL database", () => {
-  It.live("W1: the next process reads the stored data", function* () {
-    const url = yield* database
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const { by, store } = yield* open(url)
-        yield* store.createConversation(NumberedData.conversation(1))
-        yield* by(Logged.accept(NumberedData.turn(1, 1)))
-        yield* by(Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, 0)], 0))
-        yield* by(Logged.append(NumberedData.turnId(1), 0, [{ name: "step/0/attempt/0", value: "{}" }]))
-      })
-    )
-    const { by } = yield* open(url)
-    expect(yield* by(Logged.history(NumberedData.conversationId(1)))).toEqual([NumberedData.message(1, 1, 0).message])
-    expect(yield* by(Logged.load(NumberedData.turnId(1)))).toEqual([{ name: "step/0/attempt/0", value: "{}" }])
-    expect((yield* by(Logged.tail())).map(({ turnId }) => turnId)).toEqual([NumberedData.turnId(1)])
-  })
-
   It.live("gets its tables once, by any number of processes that start at once", function* () {
     const url = yield* database
     const stores = yield* Effect.all(

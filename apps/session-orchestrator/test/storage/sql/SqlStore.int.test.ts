@@ -43,34 +43,6 @@ const withSql = <A, E>(filename: string, body: (sql: SqlClient.SqlClient) => Eff
 const modeOf = (file: string) => fs.statSync(file).mode & 0o777
 
 describe("a SQLite file", () => {
-  It.live("W1: the data is there after closing and opening again", function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
-    const written = yield* withStore(
-      filename,
-      Effect.fnUntraced(function* (store) {
-        yield* store.createConversation(NumberedData.conversation(1))
-        yield* Logged.accept(NumberedData.turn(1, 1))
-        yield* Logged.accept(NumberedData.turn(2, 1))
-        return yield* Logged.events(NumberedData.turnId(1), events, 0)
-      })
-    )
-    expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
-    yield* withStore(
-      filename,
-      Effect.fnUntraced(function* (store) {
-        expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
-          Option.some(NumberedData.conversation(1))
-        )
-        expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual(written)
-        expect(yield* Logged.history(NumberedData.conversationId(1))).toHaveLength(2)
-        expect((yield* Logged.tail()).map((turn) => turn.turnId)).toEqual([NumberedData.turnId(2)])
-        const [next] = yield* Logged.events(NumberedData.turnId(2), [NumberedData.usage(2, 1, 0)], 0)
-        expect(next?.id).toBe(4)
-      })
-    )
-  })
-
   It.live("W1: writes that were queued before closing are made", function* () {
     const filename = yield* TemporaryFile.temporaryFile
     yield* withStore(
@@ -80,6 +52,7 @@ describe("a SQLite file", () => {
         yield* Effect.forkDetach(Logged.accept(NumberedData.turn(1, 1)), { startImmediately: true })
       })
     )
+    expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
     yield* withStore(filename, (store) =>
       Effect.map(store.turn(NumberedData.turnId(1)), (turn) => expect(Option.isSome(turn)).toBe(true))
     )

@@ -1,5 +1,5 @@
 import { assert, describe } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Logger } from "effect"
+import { Cause, Effect, Exit, Fiber } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Traces from "../../../../src/ops/telemetry/traces/Traces.ts"
@@ -7,7 +7,7 @@ import * as It from "../../../It.ts"
 
 /** Tests the log lines about a collector's answers. */
 const collector = () => {
-  const said: Array<string> = []
+  const { layer, lines } = It.logged()
   let answer: number | "hangs" | "breaks" = 200
   const client = HttpClient.make((request) =>
     Effect.suspend(() => {
@@ -20,9 +20,6 @@ const collector = () => {
     })
   )
   const watched = Traces.watched(client, "http://collector")
-  const logger = Logger.layer([
-    Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
-  ])
   /** The log lines after this answer, repeated so often. */
   const answers = (next: typeof answer, times = 1) =>
     Effect.gen(function* () {
@@ -34,8 +31,8 @@ const collector = () => {
         assert.strictEqual(Exit.isSuccess(exit), typeof next === "number")
         if (next === "hangs" && Exit.isFailure(exit)) assert.isTrue(Cause.hasDies(exit.cause))
       }
-      return said.splice(0)
-    }).pipe(Effect.provide(logger))
+      return lines.splice(0)
+    }).pipe(Effect.provide(layer))
   return { answers }
 }
 
