@@ -1,46 +1,14 @@
 import { describe, expect } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
-import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Deferred, type Duration, Effect, Exit, Fiber, Stream } from "effect"
 import { ClusterError, EntityAddress, EntityId, EntityType, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import * as Frames from "../../src/cluster/Frames.ts"
 import * as Owner from "../../src/cluster/Owner.ts"
-import * as NumberedData from "../storage/NumberedData.ts"
 import * as It from "../It.ts"
 
-const ids = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
 type Batch = Frames.Batch
-
-const frame = (event: TurnEvent.TurnEvent, id: number | null = null): Batch => [[JSON.stringify(event), id]]
-const said = (delta: string): Batch => frame({ type: "text-delta", ...ids, delta })
-const begins = frame({ type: "step-start", ...ids, step: 0, target: "simulated/steady" })
-const message = (id: number): Batch => frame(NumberedData.message(1, 1, 1), id)
-const end = (id: number): Batch => frame(NumberedData.end(1, 1), id)
-
-/** Subscribes to owners that each emit events and then go; returns the received events, and the ids of the requests. */
-const watchFrom = (after: number, ...owners: ReadonlyArray<ReadonlyArray<Batch>>) =>
-  Effect.gen(function* () {
-    const asked: Array<number> = []
-    const seen: Array<string> = []
-    const open = (after: number) => {
-      asked.push(after)
-      return Owner.received(Stream.fromIterable(owners[asked.length - 1] ?? []))
-    }
-    const fiber = yield* Owner.followed(after, open, Frames.isEnd).pipe(
-      Stream.runForEach(({ event, id }) =>
-        Effect.sync(() => {
-          seen.push(event.type === "text-delta" ? event.delta : `${event.type}${id === undefined ? "" : ` ${id}`}`)
-        })
-      ),
-      Effect.forkChild({ startImmediately: true })
-    )
-    yield* TestClock.adjust("1 second")
-    return { asked, seen, exit: fiber.pollUnsafe() }
-  })
-
-const watch = (...owners: ReadonlyArray<ReadonlyArray<Batch>>) => watchFrom(0, ...owners)
 
 const away = new StorageError({ message: "The database is away." })
 
@@ -137,13 +105,6 @@ describe("Owner.reached", () => {
 })
 
 describe("Owner.followed", () => {
-  It.effect("rule X3: goes on at the next owner after the last id, and gives no persisted event twice", function* () {
-    const { asked, exit, seen } = yield* watch([message(1)], [message(1), begins, said("b"), message(2), end(3)])
-    expect(asked).toEqual([0, 1])
-    expect(seen).toEqual(["message 1", "step-start", "b", "message 2", "turn-end 3"])
-    expect(exit).toEqual(Exit.void)
-  })
-
   It.effect(
     "O6: the request to a silent runner ends, and the request to a runner with signs of life continues",
     function* () {

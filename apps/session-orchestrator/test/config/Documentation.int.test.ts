@@ -1,10 +1,9 @@
 /** Compares docs/configuration.md with the program. The settings themselves are in docs/settings.md, which is written from them. */
 import { describe, expect, it } from "@effect/vitest"
-import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { BuiltIn } from "@holdfast/providers"
 import * as Environment from "../../src/config/reading/Environment.ts"
-import { PARSE_OPTIONS, ROWS, Settings } from "../../src/config/reading/Settings.ts"
+import { ROWS } from "../../src/config/reading/Settings.ts"
 import * as SettingsPage from "../../tools/SettingsPage.ts"
 
 const read = (name: string): string => readFileSync(new URL(`../../../../docs/${name}.md`, import.meta.url), "utf8")
@@ -40,11 +39,5 @@ describe("docs/configuration.md", () => {
 
   it.each(elsewhere)("replaces %s by a key that exists: %s", (_, key) => {
     expect(Array.from(ROWS.keys()).filter((known) => known === key || known.startsWith(`${key}.`))).not.toEqual([])
-  })
-
-  const examples = Array.from(page.matchAll(/```json\n(.*?)```/gs), ([, json]) => json ?? "")
-
-  it.each(examples)("every example is a configuration: %s", (json) => {
-    expect(() => Schema.decodeUnknownSync(Settings, PARSE_OPTIONS)(JSON.parse(json))).not.toThrow()
   })
 })

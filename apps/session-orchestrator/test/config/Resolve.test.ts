@@ -179,14 +179,6 @@ describe("Resolve", () => {
       expect(Configurations.problems(given)).toEqual(expected)
     })
 
-    it("an unknown provider, with the nearest one", () => {
-      expect(Configurations.problems({ file: { model: "antropic/claude" } })).toEqual([
-        expect.stringMatching(
-          /^model: there is no provider "antropic"\. Did you mean "anthropic"\? Known: simulated, anthropic, openai/
-        )
-      ])
-    })
-
     it("a simulated model that is no script, with the expected form", () => {
       expect(Configurations.problems({ flags: { model: "simulated/nonsense" } })).toEqual([
         expect.stringMatching(/^--model: .*"nonsense".*Valid parts/s)

@@ -1,4 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Option } from "effect"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import * as FinalReports from "../../../src/config/report/FinalReports.ts"
 
 const schema = {
@@ -53,5 +56,93 @@ describe("a final report", () => {
   it("a schema without a type becomes an object's, because a tool's arguments are an object", () => {
     const { tool } = FinalReports.make({ finalReport: { schema: { properties: {} } } }) ?? assert.fail("none")
     assert.deepStrictEqual(tool.inputSchema, { type: "object", properties: {} })
+  })
+})
+
+describe("the schema of a final report", () => {
+  it("an invalid schema is refused in words", () => {
+    assert.isUndefined(FinalReports.problemOf({}))
+    assert.isUndefined(FinalReports.problemOf({ finalReport: { schema } }))
+    assert.include(FinalReports.problemOf({ finalReport: { schema: { type: "objekt" } } }), "type")
+  })
+
+  it("a schema of another type than object is refused: no provider accepts it for a tool's arguments", () => {
+    for (const type of ["array", ["object", "null"]]) {
+      assert.include(FinalReports.problemOf({ finalReport: { schema: { type } } }), 'type "object"')
+    }
+  })
+
+  it("a schema that is nested too deeply is refused in words", () => {
+    const deep = JSON.parse(`${'{"not":'.repeat(5_000)}{}${"}".repeat(5_000)}`)
+    assert.strictEqual(FinalReports.problemOf({ finalReport: { schema: deep } }), "it is nested too deeply")
+  })
+
+  it("an asynchronous schema is refused: a check must return its result at once", () => {
+    assert.include(FinalReports.problemOf({ finalReport: { schema: { ...schema, $async: true } } }), "$async")
+  })
+
+  it("schemas that are not used any more are collected, valid or not", async () => {
+    setFlagsFromString("--expose-gc")
+    const collect: () => void = runInNewContext("gc")
+    const schemas = Array.from({ length: 300 }, (_, n) => {
+      const own = { type: n % 2 === 0 ? "object" : "objekt", title: `Number ${n}` }
+      FinalReports.problemOf({ finalReport: { schema: own } })
+      return new WeakRef(own)
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+    // The schemas that are kept for the next turn, and the memory that they hold.
+    assert.isAtMost(schemas.filter((schema) => schema.deref() !== undefined).length, 100)
+  })
+})
+
+describe("a function that runs with a time limit", () => {
+  it("returns its result, or throws its error, as without a limit", () => {
+    assert.deepStrictEqual(
+      FinalReports.withinTime(() => 1, 10_000),
+      Option.some(1)
+    )
+    const error = new RangeError("deep")
+    const thrown = () =>
+      FinalReports.withinTime(() => {
+        throw error
+      }, 10_000)
+    try {
+      assert.fail(`it came to ${String(thrown())}`)
+    } catch (caught) {
+      assert.strictEqual(caught, error)
+    }
+  })
+
+  it("is interrupted, whatever it does, and the next one runs as usual", () => {
+    const seen = { turns: 0 }
+    const endless = (): never => {
+      for (;;) seen.turns++
+    }
+    // On a busy machine a short limit may pass before the function begins.
+    for (let limitMs = 20; seen.turns === 0; limitMs *= 2) {
+      assert.isBelow(limitMs, 10_000, "the function has begun")
+      assert.deepStrictEqual(FinalReports.withinTime(endless, limitMs), Option.none())
+    }
+    assert.deepStrictEqual(
+      FinalReports.withinTime(() => "next", 10_000),
+      Option.some("next")
+    )
+  })
+
+  it("is called again where its machine was busy with others while the time passed", () => {
+    const slept = new Int32Array(new SharedArrayBuffer(4))
+    let calls = 0
+    const late = () => {
+      if (++calls === 1) Atomics.wait(slept, 0, 0)
+      return "checked"
+    }
+    assert.deepStrictEqual(FinalReports.withinTime(late, 200), Option.some("checked"))
+    assert.strictEqual(calls, 2)
+  })
+
+  it("may itself run another function with a time limit", () => {
+    const inner = () => FinalReports.withinTime(() => 1, 10_000)
+    assert.deepStrictEqual(FinalReports.withinTime(inner, 10_000), Option.some(Option.some(1)))
   })
 })

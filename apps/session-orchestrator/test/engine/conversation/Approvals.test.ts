@@ -4,12 +4,13 @@ import { type Toolbox } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { type Command, Ids, type Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import type { ToolServers } from "@holdfast/mcp"
 import type * as Tools from "../../../src/engine/conversation/Tools.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as Explanation from "../../../src/insight/inspection/Explanation.ts"
-import { asking, type Service, watching, withService } from "./ConversationSetup.ts"
+import * as ConversationSetup from "./ConversationSetup.ts"
 import * as It from "../../It.ts"
+
+const { asking, watching, withService } = ConversationSetup
 
 const HOUR = 3_600_000
 
@@ -26,12 +27,7 @@ const toolsOf = (ran: Array<string>): Tools.Tools["Service"] => {
         return { output: "done", isError: false }
       })
   }
-  const offered: ToolServers.OfferedTools = {
-    toolbox: Effect.succeed(toolbox),
-    missing: () => [],
-    isComplete: Effect.void
-  }
-  return { ...offered, names: [], only: () => offered }
+  return ConversationSetup.toolsOf(toolbox)
 }
 
 const call = (toolName: string, toolCallId: string) =>
@@ -54,7 +50,7 @@ const outputsIn = (messages: ReadonlyArray<Message.Message> | undefined) =>
 const asked = (
   test: It.Body<
     [
-      Service & {
+      ConversationSetup.Service & {
         readonly id: Ids.ConversationId
         readonly ran: ReadonlyArray<string>
         readonly answer: (

@@ -1,6 +1,6 @@
 /** Runs conversations as a whole, on a store in memory and a test clock. */
 import { type Journal, type StorageError, Timer } from "@holdfast/journal"
-import type { Provider } from "@holdfast/kernel"
+import type { Provider, Toolbox } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -131,6 +131,12 @@ export const appendsAfter =
         { concurrency: "unbounded" }
       )
   })
+
+/** Tools that every conversation has, of servers that are up. */
+export const toolsOf = (toolbox: Toolbox.Toolbox["Service"]): Tools.Tools["Service"] => {
+  const offered = { toolbox: Effect.succeed(toolbox), missing: () => [], isComplete: Effect.void }
+  return { ...offered, names: [], only: () => offered }
+}
 
 /** Whether an append has an event of this type. */
 export const writes = ({ events }: TurnLog.Append, type: TurnEvent.TurnEvent["type"]): boolean =>

@@ -5,7 +5,7 @@ import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile } from "@holdfast/policy"
 import { type Command, Ids } from "@holdfast/wire"
-import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { ANSWER_LIMIT } from "../../../src/engine/orchestrator/Commands.ts"
 import type { Conversations } from "../../../src/engine/conversation/Conversations.ts"
@@ -94,24 +94,31 @@ const full = () => {
 }
 
 describe("a command", () => {
+  /** The command is taken when it is sent again; after 1, 2, 4 and 8 seconds the disk is asked again. */
+  const takenAgain = Effect.fnUntraced(function* (
+    { conversations, recorded, steer }: SleepingTurn,
+    prepare: Effect.Effect<void> = Effect.void
+  ) {
+    assert.deepStrictEqual(yield* recorded, [])
+    const again = yield* asking(steer("retry-now", "k"))
+    yield* prepare
+    yield* TestClock.adjust("6 seconds")
+    assert.isTrue(yield* Fiber.join(again))
+    assert.deepStrictEqual(yield* recorded, ["k"])
+    assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
+  })
+
   it.effect(
     "rule X4: not recorded because the disk is full: refused in bounded time with the reason, and carried out later",
     () => {
       const disk = full()
-      return waiting({ append: disk.append, retry: RESIDENT }, function* ({ conversations, recorded, steer }) {
-        const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
+      return waiting({ append: disk.append, retry: RESIDENT }, function* (turn) {
+        const answer = yield* asking(Effect.flip(turn.steer("retry-now", "k")))
         yield* TestClock.adjust(ANSWER_LIMIT)
         const refusal = yield* Fiber.join(answer)
         assert.strictEqual(refusal._tag, "StorageError")
         assert.match(refusal.message, /not on disk after 10s\. .* not withdrawn: .*same commandId/)
-        assert.deepStrictEqual(yield* recorded, [])
-        const again = yield* asking(steer("retry-now", "k"))
-        yield* disk.free
-        // After 1, 2, 4 and 8 seconds the disk is asked again.
-        yield* TestClock.adjust("6 seconds")
-        assert.isTrue(yield* Fiber.join(again))
-        assert.deepStrictEqual(yield* recorded, ["k"])
-        assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
+        yield* takenAgain(turn, disk.free)
       })
     }
   )
@@ -125,16 +132,11 @@ describe("a command", () => {
         isBroken = false
         return Effect.die(new TypeError("boom"))
       })
-      return waiting({ append, retry: RESIDENT }, function* ({ conversations, recorded, steer }) {
-        const error = yield* Effect.flip(steer("retry-now", "k"))
+      return waiting({ append, retry: RESIDENT }, function* (turn) {
+        const error = yield* Effect.flip(turn.steer("retry-now", "k"))
         assert.strictEqual(error._tag, "TurnStopped")
         assert.include(error.message, "boom")
-        assert.deepStrictEqual(yield* recorded, [])
-        const again = yield* asking(steer("retry-now", "k"))
-        yield* TestClock.adjust("1 second")
-        assert.isTrue(yield* Fiber.join(again))
-        assert.deepStrictEqual(yield* recorded, ["k"])
-        assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
+        yield* takenAgain(turn)
       })
     }
   )
@@ -263,60 +265,6 @@ describe("an abort of a queued turn", () => {
       )
     )
   }
-
-  it.effect(
-    "rule X3: comes to watchers in the order of the disk, also behind a write that the disk had refused",
-    () => {
-      const door = Deferred.makeUnsafe<void>()
-      const written = Deferred.makeUnsafe<void>()
-      const read = Deferred.makeUnsafe<void>()
-      let calls = 0
-      return withService(
-        {
-          scripts: [emits(overloaded), answer("one")],
-          retry: RESIDENT,
-          log: (real) => ({
-            // The last read of an abort, before its write.
-            load: (id) => Effect.tap(real.load(id), () => (id === b ? Deferred.succeed(read, undefined) : Effect.void)),
-            append: (appends) =>
-              Effect.gen(function* () {
-                if (!appends.some((append) => append.turnId === turnId && writes(append, "message")))
-                  return yield* real.append(appends)
-                if (++calls === 1)
-                  return appends.map(() => Exit.fail(new StorageError({ message: "The disk is full." })))
-                const outcomes = yield* real.append(appends)
-                yield* Deferred.succeed(written, undefined)
-                yield* Deferred.await(door)
-                return outcomes
-              })
-          })
-        },
-        function* ({ conversations, log }) {
-          const c = yield* conversations.create({})
-          yield* conversations.prompt(c, { prompt: "Hi", turnId })
-          const watcher = yield* watching(conversations.watch(c, 0))
-          yield* watcher.until("provider-retry")
-          yield* conversations.prompt(c, { prompt: "And?", turnId: b })
-          yield* TestClock.adjust("4 seconds")
-          yield* Deferred.await(written)
-          const aborted = yield* asking(conversations.abort(c, b))
-          yield* Deferred.await(read)
-          yield* Effect.repeat(Effect.yieldNow, { times: 50 })
-          yield* Deferred.succeed(door, undefined)
-          yield* TestClock.adjust("5 seconds")
-          assert.isTrue(yield* Fiber.join(aborted))
-          assert.strictEqual((yield* conversations.result(turnId)).text, "one")
-          yield* TestClock.adjust("1 second")
-          const stored = Array.from(yield* Stream.runCollect(log.events(c, 0)), ({ id }) => id)
-          assert.isAbove(stored.length, 4)
-          assert.deepStrictEqual(
-            watcher.seen.flatMap(({ id }) => id ?? []),
-            stored
-          )
-        }
-      )
-    }
-  )
 })
 
 describe("an abort", () => {

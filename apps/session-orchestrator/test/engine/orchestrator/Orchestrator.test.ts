@@ -3,12 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import type { Toolbox } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import type { ToolServers } from "@holdfast/mcp"
 import { Ids, Target } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, Fiber, Latch, Option, type Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { CreateOptions } from "../../../src/engine/conversation/Conversations.ts"
-import { appendsAfter, asking, watching, withService } from "../conversation/ConversationSetup.ts"
+import { appendsAfter, asking, toolsOf, watching, withService } from "../conversation/ConversationSetup.ts"
 import * as Logged from "../../storage/Logged.ts"
 
 const { answer, emits, hangs, overloaded, unauthorized } = ScriptedProvider
@@ -131,11 +130,6 @@ describe("a record that cannot be written as text", () => {
           { output: toolCallId === "bad" ? NO_JSON : "good", isError: false }
         )
     }
-    const offered: ToolServers.OfferedTools = {
-      toolbox: Effect.succeed(toolbox),
-      missing: () => [],
-      isComplete: Effect.void
-    }
     const calling = (toolCallId: string) =>
       ScriptedProvider.tools({ type: "tool-call", toolCallId, toolName: "read", input: {} })
     // The first result begins a pass, and those that come meanwhile are of the next one.
@@ -143,7 +137,7 @@ describe("a record that cannot be written as text", () => {
     return withService(
       {
         scripts: [...names.map(calling), ...names.map(() => answer("Well."))],
-        tools: { ...offered, names: [], only: () => offered }
+        tools: toolsOf(toolbox)
       },
       function* ({ conversations }) {
         const results = yield* Effect.forEach(names, (name, n) =>

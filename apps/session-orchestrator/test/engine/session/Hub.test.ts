@@ -4,7 +4,7 @@ import { TurnStopped } from "@holdfast/kernel"
 import { Push } from "@holdfast/kernel/host"
 import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, Pull, Result } from "effect"
-import { MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
+import { Backlog, MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
 import { ConversationNotFound, type Frame } from "../../../src/engine/conversation/Conversations.ts"
 import { Hub, type Subscriber } from "../../../src/engine/session/Hub.ts"
 import type { StoredEvent } from "../../../src/storage/Stored.ts"
@@ -72,22 +72,6 @@ describe("a hub", () => {
     assert.isFalse(hub.isWatched)
     hub.live(event)
     assert.strictEqual(encoded, before + 1)
-  })
-
-  it("Hub.H4: passes no persisted event on twice, until its turn is run again", () => {
-    const hub = new Hub()
-    const subscriber = hub.subscribe()
-    assert.isUndefined(hub.lastId)
-    hub.persisted([stored(1), stored(2)])
-    hub.persisted([stored(2), stored(3)])
-    hub.persisted([stored(1)])
-    assert.deepStrictEqual(textsOf(subscriber.take()), [1, 2, 3])
-    assert.strictEqual(hub.lastId, 3)
-    hub.restarted()
-    assert.isUndefined(hub.lastId)
-    hub.persisted([stored(2)])
-    assert.deepStrictEqual(textsOf(subscriber.take()), [2])
-    assert.strictEqual(hub.lastId, 2)
   })
 
   it("Hub.H4: drops in-progress events that were on disk before, unless an event has passed since or a wait is in progress", () => {
@@ -295,4 +279,18 @@ describe("a subscriber that is pushed to", () => {
       ["c", 1]
     ])
   })
+})
+
+it("Backlog.B1: keeps no frame that every reader has taken, though one of them is always behind", () => {
+  const backlog = new Backlog()
+  const [left, right] = [backlog.join(), backlog.join()]
+  for (let n = 0; n < 10_000; n++) {
+    const event = delta(`${n} `.padEnd(8_500, "x"))
+    backlog.push({ event, json: JSON.stringify(event), id: undefined })
+    backlog.take(n % 2 === 0 ? left : right)
+  }
+  assert.isAtMost(backlog.kept, 128)
+  backlog.leave(left)
+  backlog.take(right)
+  assert.strictEqual(backlog.kept, 0)
 })

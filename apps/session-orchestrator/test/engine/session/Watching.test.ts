@@ -1,5 +1,5 @@
 /** Tests what a watcher assembles, whenever it begins to watch. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Push } from "@holdfast/kernel/host"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids, TurnEvent } from "@holdfast/wire"
@@ -170,14 +170,6 @@ describe("between the disk and the hub", () => {
       yield* Fiber.join(fiber)
       return frames.map(({ event }) => event)
     })
-
-  it("Hub.H4: a wait that was emitted while its turn was on disk is known when the turn is run again from its start", () => {
-    const { hub } = new Session(conversationId)
-    hub.live(retry)
-    hub.repeated([earlier.event])
-    assert.isTrue(hub.inProgress.isKnown(retry))
-    assert.deepStrictEqual(hub.inProgress.events(), [retry])
-  })
 
   It.effect("a turn that has stopped is read from disk, where another process may have continued it", function* () {
     const session = new Session(conversationId)

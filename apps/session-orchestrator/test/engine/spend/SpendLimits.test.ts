@@ -148,21 +148,22 @@ describe("limits of spending", () => {
     expect(of({ tag: "gateway" }, "codex")).toContain("on turns with the tag gateway, and 120 tokens")
   })
 
-  it("add up the turns of a conversation", () => {
-    const limits = [{ per: "conversation", money: 2, then: "ask" }] as const
-    const conversation = () => summed([spent("openai/gpt-5", 2_000_000)]).spent(undefined, {}, 0)
-    expect(reachedIn(limits, summed([spent("openai/gpt-5", 9_000_000)]))).toBeUndefined()
-    expect(reachedIn(limits, summed([]), { conversation })?.message).toBe(
-      "The limit spend[0] of the configuration is reached: it allows $2.00 a conversation, and 2,000,000 tokens for $2.50 were spent in this one."
-    )
-  })
-
-  it("add up the calls of the turn", () => {
-    const limits = [{ per: "turn", tokens: 900, then: "ask" }] as const
-    const turn = () => summed([spent("local/tiny", 900)]).spent(undefined, {}, 0)
-    expect(reachedIn(limits, summed([spent("local/tiny", 9_000)]))).toBeUndefined()
-    expect(reachedIn(limits, summed([]), { turn })?.message).toBe(
-      "The limit spend[0] of the configuration is reached: it allows 900 tokens a turn, and 900 tokens were spent in this one."
+  it.each([
+    [
+      "turns of a conversation",
+      "conversation",
+      { money: 2 },
+      spent("openai/gpt-5", 2_000_000),
+      "$2.00 a conversation",
+      "2,000,000 tokens for $2.50"
+    ],
+    ["calls of the turn", "turn", { tokens: 900 }, spent("local/tiny", 900), "900 tokens a turn", "900 tokens"]
+  ] as const)("add up the %s", (_, per, most, use, allowed, said) => {
+    const limits = [{ per, ...most, then: "ask" }] as const
+    expect(reachedIn(limits, summed([{ ...use, tokens: Prices.add(use.tokens, use.tokens) }]))).toBeUndefined()
+    const own = () => summed([use]).spent(undefined, {}, 0)
+    expect(reachedIn(limits, summed([]), { [per]: own })?.message).toBe(
+      `The limit spend[0] of the configuration is reached: it allows ${allowed}, and ${said} were spent in this one.`
     )
   })
 

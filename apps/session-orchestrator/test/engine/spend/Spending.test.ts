@@ -191,13 +191,7 @@ describe("a call of the gateway", () => {
     const said: Array<string> = []
     const limits = [{ per: "day", money: 1, then: "ask" }] as const
     return Effect.gen(function* () {
-      const spending = yield* Spending.make(
-        { limits, prices: {}, isShared: false },
-        {
-          lists: { turns: () => Effect.succeed({ rows: [], next: undefined }), labelsOf: () => Effect.succeed({}) },
-          log: { load: () => Effect.succeed([]) }
-        }
-      )
+      const spending = yield* Spending.make({ limits, prices: {}, isShared: false }, NOTHING)
       const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
       const provider = spending.checked({ stream: () => Stream.empty }, { ...ids, tags: [] })
       for (const model of ["tiny", "tiny", "small"]) {
@@ -301,10 +295,8 @@ describe("a limit that is raised", () => {
         }
       }
       const limits = [{ per: "day", tokens: 0, then: "fail" }] as const
-      const [one, two] = yield* Effect.all([
-        Spending.make({ limits, prices: {}, isShared: true }, sources),
-        Spending.make({ limits, prices: {}, isShared: true }, sources)
-      ])
+      const make = Spending.make({ limits, prices: {}, isShared: true }, sources)
+      const [one, two] = [yield* make, yield* make]
       const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
       const refusal = () => refusalOf(two, { ...ids, tags: [] })
       assert.include(yield* refusal(), "spend[0]")
@@ -368,10 +360,8 @@ describe("a limit that is raised", () => {
         }
       }
       const limits = [{ per: "day", tokens: 10, then: "ask" }] as const
-      const [one, two] = yield* Effect.all([
-        Spending.make({ limits, prices: {}, isShared: true }, sources),
-        Spending.make({ limits, prices: {}, isShared: true }, sources)
-      ])
+      const make = Spending.make({ limits, prices: {}, isShared: true }, sources)
+      const [one, two] = [yield* make, yield* make]
       const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
       assert.isDefined(yield* refusalOf(two, { ...ids, tags: [] }))
       yield* one.raise({ limit: 0, tokens: 5 })

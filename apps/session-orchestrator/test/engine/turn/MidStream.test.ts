@@ -1,86 +1,72 @@
-/**
- * Answers that break off in the service, by the setting `midStream` (rule X7).
- *
- * Each test runs twice: its turns are run by fibers alone, or driven up to their content (decision 22).
- */
+/** Tests answers that break off in the service, by the setting `midStream` (rule X7). */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
-import type { Effect, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
-import type * as It from "../../It.ts"
 
 const { answer, breaksOff, text } = ScriptedProvider
 
-/** A test of turns with a wait that they spend on disk. */
-const parked = (
-  title: string,
-  test: (
-    withService: (
-      scripts: ReadonlyArray<ScriptedProvider.Script>,
-      act: It.Body<[ConversationSetup.Service]>
-    ) => Effect.Effect<void, unknown>
-  ) => Effect.Effect<void, unknown, Scope.Scope>
-): void => {
-  it.effect(title, () =>
-    test((scripts, act) => ConversationSetup.withService({ scripts, retry: ConversationSetup.waits(10, 10) }, act))
-  )
-}
+/** A wait that turns spend on disk. */
+const PARKED = ConversationSetup.waits(10, 10)
 
 const discardedIn = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>) =>
   events.filter(({ event }) => event.type === "step-discarded").length
 
 describe("an answer that breaks off", () => {
-  parked("rule X7: `discard` voids what a client has, before its wait; the retry comes back from disk", (withService) =>
-    withService([breaksOff(text("Hel")), answer("Hello")], function* ({ conversations, log, store }) {
-      const id = yield* conversations.create({ retry: { midStream: "discard" } })
-      const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-      const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-      yield* watcher.until("provider-retry")
-      yield* ConversationSetup.settled
-      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
-      // X7, X9: on disk together with the decision.
-      const records = (yield* log.load(turnId)).map(({ name }) => name)
-      assert.deepStrictEqual(records.slice(-2), ["step/0/attempt/0", "step/0/decision/0"])
-      assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
-      yield* TestClock.adjust("10 seconds")
-      const { end, text } = yield* conversations.result(turnId)
-      assert.deepStrictEqual([end.status, end.attempts, text], ["completed", 2, "Hello"])
-      yield* watcher.until("turn-end")
-      const types = watcher.types()
-      assert.deepStrictEqual(types.slice(types.indexOf("step-start")), [
-        "step-start",
-        "text-delta",
-        "step-discarded",
-        "provider-retry",
-        "step-start",
-        "text-delta",
-        "retry-end",
-        "usage",
-        "message",
-        "turn-end"
-      ])
-    })
+  it.effect("rule X7: `discard` voids what a client has, before its wait; the retry comes back from disk", () =>
+    ConversationSetup.withService(
+      { scripts: [breaksOff(text("Hel")), answer("Hello")], retry: PARKED },
+      function* ({ conversations, log, store }) {
+        const id = yield* conversations.create({ retry: { midStream: "discard" } })
+        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* watcher.until("provider-retry")
+        yield* ConversationSetup.settled
+        assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
+        // X7, X9: on disk together with the decision.
+        const records = (yield* log.load(turnId)).map(({ name }) => name)
+        assert.deepStrictEqual(records.slice(-2), ["step/0/attempt/0", "step/0/decision/0"])
+        assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
+        yield* TestClock.adjust("10 seconds")
+        const { end, text } = yield* conversations.result(turnId)
+        assert.deepStrictEqual([end.status, end.attempts, text], ["completed", 2, "Hello"])
+        yield* watcher.until("turn-end")
+        const types = watcher.types()
+        assert.deepStrictEqual(types.slice(types.indexOf("step-start")), [
+          "step-start",
+          "text-delta",
+          "step-discarded",
+          "provider-retry",
+          "step-start",
+          "text-delta",
+          "retry-end",
+          "usage",
+          "message",
+          "turn-end"
+        ])
+      }
+    )
   )
 
-  parked(
-    "rule X7: a turn that was submitted has `unseen`, and any other `fail`, also after a manual retry",
-    (withService) =>
-      withService(
-        [breaksOff(text("One")), breaksOff(text("Two")), breaksOff(text("Three")), answer("Four")],
-        function* ({ conversations }) {
-          const id = yield* conversations.create({})
-          const first = yield* conversations.prompt(id, { prompt: "Hi" })
-          assert.strictEqual((yield* conversations.result(first)).end.status, "failed")
-          const second = yield* conversations.retry(id, { isSubmitted: true })
-          yield* ConversationSetup.settled
-          yield* TestClock.adjust("10 seconds")
-          yield* ConversationSetup.settled
-          yield* TestClock.adjust("10 seconds")
-          assert.deepInclude(yield* conversations.result(second), { text: "Four" })
-        }
-      )
+  it.effect("rule X7: a turn that was submitted has `unseen`, and any other `fail`, also after a manual retry", () =>
+    ConversationSetup.withService(
+      {
+        scripts: [breaksOff(text("One")), breaksOff(text("Two")), breaksOff(text("Three")), answer("Four")],
+        retry: PARKED
+      },
+      function* ({ conversations }) {
+        const id = yield* conversations.create({})
+        const first = yield* conversations.prompt(id, { prompt: "Hi" })
+        assert.strictEqual((yield* conversations.result(first)).end.status, "failed")
+        const second = yield* conversations.retry(id, { isSubmitted: true })
+        yield* ConversationSetup.settled
+        yield* TestClock.adjust("10 seconds")
+        yield* ConversationSetup.settled
+        yield* TestClock.adjust("10 seconds")
+        assert.deepInclude(yield* conversations.result(second), { text: "Four" })
+      }
+    )
   )
 
   it.effect("rule X7, X11: the spend guard asks after void content, however short the wait was", () =>

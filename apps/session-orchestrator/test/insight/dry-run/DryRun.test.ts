@@ -8,25 +8,16 @@ import { limitedNight, night, sharedNight } from "./Nights.ts"
 const RUNS = Number(process.env["HOLDFAST_DRY_RUNS"] ?? 8)
 
 describe("a dry run beside the service", () => {
-  for (const isGated of [false, true])
+  for (const [title, nights] of [
+    ["rule X10: has the same attempts, waits and ends, to the millisecond, without gates", night(false)],
+    ["rule X10: has the same with gates", night(true)],
+    ["rule X10: has the same where turns share routes, credentials, gates and the limits of providers", sharedNight()],
+    ["rule X10: has the same refusals and questions at limits of spending", limitedNight()]
+  ] as const)
     Property.prop(
-      `rule X10: has the same attempts, waits and ends, to the millisecond, ${isGated ? "with" : "without"} gates`,
-      night(isGated),
+      title,
+      nights,
       (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
       { numRuns: RUNS }
     )
-
-  Property.prop(
-    "rule X10: has the same where turns share routes, credentials, gates and the limits of providers",
-    sharedNight(),
-    (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
-    { numRuns: RUNS }
-  )
-
-  Property.prop(
-    "rule X10: has the same refusals and questions at limits of spending",
-    limitedNight(),
-    (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
-    { numRuns: RUNS }
-  )
 })

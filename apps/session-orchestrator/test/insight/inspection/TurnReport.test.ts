@@ -204,15 +204,6 @@ describe("the state of a turn", () => {
     expect(of({ records: moved }).wait).toEqual({ retry: 0, retryAt: 9_000, since: 1_000 })
   })
 
-  it("rule X11, X15: has its question, and the time until which it accepts an answer", () => {
-    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
-    const records = [...waits, Records.wake(0, 0, { type: "asked", asks, until: 90_000 })]
-    expect(of({ records })).toMatchObject({
-      status: "waiting",
-      wait: { retry: 0, retryAt: 90_000, since: 1_000, asks }
-    })
-  })
-
   it("rule X15: has the answer and the usage when completed, and no wait", () => {
     expect(of({ ...ended({ sleptMs: 40_000, waitedMs: 15_000 }), records: waits })).toEqual({
       conversationId: turn.conversationId,

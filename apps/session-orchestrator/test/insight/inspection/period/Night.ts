@@ -6,7 +6,7 @@ import { defined, Ids, Target, type TurnEvent, type TurnState } from "@holdfast/
 import { Prices } from "@holdfast/policy"
 import type { TimeSpan } from "../../../../src/insight/inspection/period/Timeline.ts"
 import type { EndpointFact, Why } from "../../../../src/insight/inspection/period/Outages.ts"
-import type { Period, PeriodTally } from "../../../../src/insight/inspection/period/PeriodTally.ts"
+import { type Period, PeriodTally } from "../../../../src/insight/inspection/period/PeriodTally.ts"
 import type { TargetUse } from "../../../../src/engine/spend/TurnUse.ts"
 import type { TurnRow } from "../../../../src/storage/ListPage.ts"
 
@@ -213,3 +213,10 @@ const recordsOf = ({ endpoints, question, savedCalls, state, target, usage, wait
 }
 
 const FAILED = { _tag: "Failed", content: [], contentSeen: false, spread: 0, endedAt: 0 }
+
+/** The report of turns in a period; of the night, if none is given. */
+export const reportOf = (turns: ReadonlyArray<Given>, of: Period = period) => {
+  const tally = new PeriodTally(of)
+  for (const turn of turns) add(tally, turn)
+  return tally.report()
+}

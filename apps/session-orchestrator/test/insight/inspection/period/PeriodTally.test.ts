@@ -8,11 +8,7 @@ import * as PeriodText from "../../../../src/insight/inspection/period/PeriodTex
 import { type Period, PeriodTally } from "../../../../src/insight/inspection/period/PeriodTally.ts"
 import * as Night from "./Night.ts"
 
-const reportOf = (turns: ReadonlyArray<Night.Given>, period: Period = Night.period) => {
-  const tally = new PeriodTally(period)
-  for (const turn of turns) Night.add(tally, turn)
-  return tally.report()
-}
+const { reportOf } = Night
 
 const TARGETS = ["a/one", "a/two", "b/one"] as const
 

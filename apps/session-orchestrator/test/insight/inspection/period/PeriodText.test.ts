@@ -2,17 +2,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import * as PeriodPicture from "../../../../src/insight/inspection/period/PeriodPicture.ts"
-import { PeriodTally } from "../../../../src/insight/inspection/period/PeriodTally.ts"
 import * as PeriodText from "../../../../src/insight/inspection/period/PeriodText.ts"
 import * as Night from "./Night.ts"
 
-const read = (path: string): string => readFileSync(new URL(`../../../../../../docs/${path}`, import.meta.url), "utf8")
+const { reportOf } = Night
 
-const reportOf = (turns: typeof Night.turns) => {
-  const tally = new PeriodTally(Night.period)
-  for (const turn of turns) Night.add(tally, turn)
-  return tally.report()
-}
+const read = (path: string): string => readFileSync(new URL(`../../../../../../docs/${path}`, import.meta.url), "utf8")
 
 /** All but line feeds. */
 const CONTROLS = /(?!\n)\p{Cc}|\p{Bidi_Control}/u

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Route } from "@holdfast/kernel"
 import * as RetryLog from "../../../../src/ops/telemetry/logs/RetryLog.ts"
+import * as Configurations from "../../../config/Configurations.ts"
 import * as Observations from "../Observations.ts"
 
 const surroundings: RetryLog.ServiceFacts = {
@@ -42,9 +43,10 @@ describe("a line of the retry log", () => {
   })
 
   it("rule A1, M4: has the target and the credential of a retry that goes to another target", () => {
+    const failure = { ...Observations.overloaded, code: "overloaded_error" }
     const ofRoute = (route: Route.Route) =>
       RetryLog.ofDecision(
-        Observations.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
+        Observations.decision({ failure, directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
         surroundings
       )
     const elsewhere = ofRoute({ target: { provider: "anthropic", model: "claude" }, role: "default" })
@@ -54,7 +56,12 @@ describe("a line of the retry log", () => {
       logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 at once on anthropic/claude"
     })
     const otherKey = ofRoute({ target: Observations.place.target, credential: "SECOND_KEY" })
-    expect(otherKey).toMatchObject({ credential: "SECOND_KEY" })
+    expect(otherKey).toMatchObject({
+      credential: "SECOND_KEY",
+      action: "retry",
+      logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 at once with another credential",
+      sources: ["openai/gpt-5", "overloaded", "HTTP 529", "overloaded_error"]
+    })
     expect(otherKey).not.toHaveProperty("to")
   })
 
@@ -66,13 +73,16 @@ describe("a line of the retry log", () => {
     expect(lines).toMatchObject([{ type: "retry_succeeded", attempt: 0, stopReason: "stop" }])
   })
 
-  it("rule M4: reports that there is no further retry, and why", () => {
-    const exhausted = Observations.decision({ retry: 20, directive: { _tag: "GiveUp", because: "exhausted" } })
+  it("rule A1, M4: reports that there is no further retry, and why", () => {
+    const failure = { reason: "quota-exhausted", message: "Used up.", retryable: true } as const
+    const exhausted = Observations.decision({ retry: 20, failure, directive: { _tag: "GiveUp", because: "exhausted" } })
     expect(RetryLog.ofDecision(exhausted, surroundings)).toMatchObject({
       type: "retry_exhausted",
       attempt: 20,
       action: "abort",
-      because: "exhausted"
+      because: "exhausted",
+      logMessage: "openai/gpt-5 failed (quota-exhausted): giving up, exhausted",
+      sources: ["openai/gpt-5", "quota-exhausted"]
     })
     const refused = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "exhausted" } })
     expect(RetryLog.ofDecision(refused, surroundings)).toMatchObject({ type: "retry_exhausted", attempt: 0 })
@@ -121,5 +131,37 @@ describe("a line of the retry log", () => {
     expect(RetryLog.ofDecision(Observations.decision({ failure }), surroundings)).toMatchObject({
       stopReason: "aborted"
     })
+  })
+})
+
+/** The level of `p/m` with fields for the provider's bodies and for the model's. */
+const levelOf = (body: object, modelBody?: object): string | undefined => {
+  const config = Configurations.config({
+    file: {
+      model: "p/m",
+      providers: { p: { type: "openai-compatible", baseUrl: "https://x.example/v1", body } },
+      ...(modelBody === undefined ? {} : { models: { "p/m": { body: modelBody } } })
+    }
+  })
+  return RetryLog.thinkingLevelOf(config.providers.get("p"), "m")
+}
+
+describe("the thinking level", () => {
+  it.each<[string, object, string | undefined]>([
+    ["chat completions", { reasoning_effort: "high" }, "high"],
+    ["Responses and OpenRouter", { reasoning: { effort: "low" } }, "low"],
+    ["Anthropic, by effort", { output_config: { effort: "max" } }, "max"],
+    ["Anthropic, by budget", { thinking: { type: "enabled", budget_tokens: 4096 } }, "4096 tokens"],
+    ["Anthropic, by type", { thinking: { type: "adaptive" } }, "adaptive"],
+    ["no level", { temperature: 0 }, undefined],
+    ["a level that is none", { reasoning_effort: 3, thinking: [], reasoning: "high" }, undefined]
+  ])("rule M4: is read from where each API has it: %s", (_, body, level) => {
+    expect(levelOf(body)).toBe(level)
+  })
+
+  it("rule M4: a model's own field overrides its provider's, and null removes that", () => {
+    expect(levelOf({ reasoning_effort: "low" }, { reasoning_effort: "high" })).toBe("high")
+    expect(levelOf({ reasoning_effort: "low" }, { temperature: 0 })).toBe("low")
+    expect(levelOf({ reasoning_effort: "low" }, { reasoning_effort: null })).toBeUndefined()
   })
 })

@@ -32,6 +32,13 @@ const byName = (name: string): Spans.Span => {
   return found
 }
 
+/** The names of attributes that are neither Holdfast's nor of the conventions. */
+const unknownIn = (spans: ReadonlyArray<Spans.Span>): ReadonlyArray<string> => {
+  const known = new Set<unknown>(Object.values(conventions))
+  const names = spans.flatMap(({ attributes }) => Object.keys(attributes))
+  return names.filter((name) => !name.startsWith("holdfast.") && !known.has(name))
+}
+
 describe("spans", () => {
   it("rule X11: a wait that asks has one span, when it is over", () => {
     const asks = { because: "request" as const, tokens: 9, limit: 5, waitedMs: 5_000, message: "More than 5 tokens." }
@@ -86,9 +93,7 @@ describe("spans", () => {
       "gen_ai.tool.name": "search",
       "gen_ai.tool.call.id": "call-1"
     })
-    const known = new Set<unknown>(Object.values(conventions))
-    const names = new Set(spans.flatMap(({ attributes }) => Object.keys(attributes)))
-    expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
+    expect(unknownIn(spans)).toEqual([])
   })
 
   it("have the time to the first content, in seconds, and the usage", () => {
@@ -140,9 +145,7 @@ describe("spans", () => {
       "chat model"
     ])
     expect(spans.at(-1)?.attributes).toMatchObject({ "holdfast.turn.report": "tool-call" })
-    const known = new Set<unknown>(Object.values(conventions))
-    const names = new Set(spans.flatMap(({ attributes }) => Object.keys(attributes)))
-    expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
+    expect(unknownIn(spans)).toEqual([])
   })
 
   it("of a turn with an unfinished step are two: the step's too", () => {
