@@ -6,6 +6,7 @@ import { ClusterError, EntityAddress, EntityId, EntityType, ShardId } from "effe
 import { TestClock } from "effect/testing"
 import * as Frames from "../../src/cluster/Frames.ts"
 import * as Owner from "../../src/cluster/Owner.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 import * as It from "../It.ts"
 
 type Batch = Frames.Batch
@@ -105,6 +106,20 @@ describe("Owner.reached", () => {
 })
 
 describe("Owner.followed", () => {
+  It.effect("rule X3: goes on at the next owner after the last id, and gives no persisted event twice", function* () {
+    const { conversationId, turnId } = NumberedData.turn(1, 1)
+    const step: Batch = [[JSON.stringify({ type: "step-start", conversationId, turnId, step: 0, target: "a/m" }), null]]
+    const message = (id: number): Batch => [[JSON.stringify(NumberedData.message(1, 1, 1)), id]]
+    const end: Batch = [[JSON.stringify(NumberedData.end(1, 1)), 3]]
+    const owners = [[message(1)], [message(1), step, message(2), end]]
+    const asked: Array<number> = []
+    const open = (after: number) => Owner.received(Stream.fromIterable(owners[asked.push(after) - 1] ?? []))
+    const fiber = yield* Effect.forkChild(Stream.runCollect(Owner.followed(0, open, Frames.isEnd)))
+    yield* TestClock.adjust("1 second")
+    expect((yield* Fiber.join(fiber)).map(({ id }) => id)).toEqual([1, undefined, 2, 3])
+    expect(asked).toEqual([0, 1])
+  })
+
   It.effect(
     "O6: the request to a silent runner ends, and the request to a runner with signs of life continues",
     function* () {

@@ -25,42 +25,34 @@ const logged = Effect.fnUntraced(function* (
 })
 
 describe("the progress of a long operation", () => {
-  It.effect("has no line if it ends within two seconds", function* () {
-    const lines = yield* logged(
-      (progress, done) =>
-        Effect.andThen(
-          progress.at(() => "1 of 2"),
-          done
-        ),
-      () => TestClock.adjust(TaskProgress.PATIENCE_MS - 1)
-    )
-    expect(lines).toEqual([])
-  })
-
-  It.effect("has a line and one at the end if it takes two seconds", function* () {
-    const lines = yield* logged(
-      (_, done) => done,
-      () => TestClock.adjust(TaskProgress.PATIENCE_MS)
-    )
-    expect(lines).toEqual(["Counting: 2 s so far.", "Counting: done after 2 s."])
-  })
-
-  It.effect("has a line after two seconds, one each five seconds, and one at the end", function* () {
-    const lines = yield* logged(
-      (progress, done) =>
-        Effect.andThen(
-          progress.at(() => "1 of 2"),
-          done
-        ),
-      () => TestClock.adjust("13 seconds")
-    )
-    expect(lines).toEqual([
-      "Counting: 2 s so far, 1 of 2.",
-      "Counting: 7 s so far, 1 of 2.",
-      "Counting: 12 s so far, 1 of 2.",
-      "Counting: done after 13 s."
-    ])
-  })
+  for (const [what, at, passedMs, expected] of [
+    ["has no line if it ends within two seconds", "1 of 2", TaskProgress.PATIENCE_MS - 1, []],
+    [
+      "has a line and one at the end if it takes two seconds",
+      undefined,
+      TaskProgress.PATIENCE_MS,
+      ["Counting: 2 s so far.", "Counting: done after 2 s."]
+    ],
+    [
+      "has a line after two seconds, one each five seconds, and one at the end",
+      "1 of 2",
+      13_000,
+      [...[2, 7, 12].map((s) => `Counting: ${s} s so far, 1 of 2.`), "Counting: done after 13 s."]
+    ]
+  ] as const)
+    It.effect(what, function* () {
+      const lines = yield* logged(
+        (progress, done) =>
+          at === undefined
+            ? done
+            : Effect.andThen(
+                progress.at(() => at),
+                done
+              ),
+        () => TestClock.adjust(passedMs)
+      )
+      expect(lines).toEqual(expected)
+    })
 
   It.effect("is logged by work that holds the thread, when it reports", function* () {
     let now = 0

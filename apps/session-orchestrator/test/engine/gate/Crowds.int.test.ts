@@ -39,8 +39,7 @@ describe("turns of several runners before one endpoint", () => {
         const turns = 240
         for (let n = 0; n < turns; n++) {
           const { conversations } = n % 2 === 0 ? one : other
-          const id = yield* conversations.create({})
-          yield* conversations.prompt(id, { prompt: "Hi" })
+          yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
           yield* TestClock.adjust(MINUTE / turns)
         }
         for (let hour = 0; hour < 9 && endpoint.answered < turns; hour++) yield* TestClock.adjust("1 hour")

@@ -59,8 +59,7 @@ it.effect("Waking.U1: turns that are due together are read and continue a few at
     },
     function* ({ conversations }) {
       for (const turnId of crowd) {
-        const c = yield* conversations.create({})
-        yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi", turnId })
       }
       yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
       reading.most = 0

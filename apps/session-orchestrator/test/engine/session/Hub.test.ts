@@ -74,6 +74,22 @@ describe("a hub", () => {
     assert.strictEqual(encoded, before + 1)
   })
 
+  it("Hub.H4: passes no persisted event on twice, until its turn is run again", () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    assert.isUndefined(hub.lastId)
+    hub.persisted([stored(1), stored(2)])
+    hub.persisted([stored(2), stored(3)])
+    hub.persisted([stored(1)])
+    assert.deepStrictEqual(textsOf(subscriber.take()), [1, 2, 3])
+    assert.strictEqual(hub.lastId, 3)
+    hub.restarted()
+    assert.isUndefined(hub.lastId)
+    hub.persisted([stored(2)])
+    assert.deepStrictEqual(textsOf(subscriber.take()), [2])
+    assert.strictEqual(hub.lastId, 2)
+  })
+
   it("Hub.H4: drops in-progress events that were on disk before, unless an event has passed since or a wait is in progress", () => {
     const inProgress = (prepare: (hub: Hub) => void) => {
       const hub = new Hub()

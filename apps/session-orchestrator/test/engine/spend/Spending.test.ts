@@ -48,8 +48,7 @@ const refusalOf = (
 
 /** Runs a turn in a conversation of its own, to its end. */
 const turn = Effect.fnUntraced(function* ({ conversations }: Service, tags: ReadonlyArray<string> = []) {
-  const id = yield* conversations.create({})
-  const turnId = yield* conversations.prompt(id, { prompt: "Hi", labels: { tags } })
+  const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi", labels: { tags } })
   return yield* conversations.result(turnId)
 })
 

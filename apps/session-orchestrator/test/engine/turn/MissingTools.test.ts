@@ -48,8 +48,7 @@ describe("a turn whose tool server is not up", () => {
     return ConversationSetup.withService(
       { scripts, tools: service, retry: ConversationSetup.waits(60) },
       function* ({ conversations }) {
-        const id = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+        const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hello" })
         const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
         yield* until("provider-retry")
         yield* TestClock.adjust("1 minute")
@@ -74,8 +73,7 @@ describe("a turn whose tool server is not up", () => {
       return ConversationSetup.withService(
         { scripts: [ScriptedProvider.answer("ok")], tools: service },
         function* ({ conversations, provider }) {
-          const id = yield* conversations.create({})
-          const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+          const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hello" })
           yield* TestClock.adjust("9 minutes")
           assert.lengthOf(provider.requests, 0)
           const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
@@ -97,8 +95,7 @@ describe("a turn whose tool server is not up", () => {
     const scripts = Array.from({ length: 4 }, () => ScriptedProvider.answer("ok"))
     return ConversationSetup.withService({ scripts, tools: service }, function* ({ conversations, provider }) {
       const run = Effect.fnUntraced(function* (names?: ReadonlyArray<string>) {
-        const id = yield* conversations.create({ tools: names })
-        const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+        const turnId = yield* conversations.prompt(yield* conversations.create({ tools: names }), { prompt: "Hello" })
         return yield* ConversationSetup.asking(conversations.result(turnId))
       })
       yield* Fiber.join(yield* run([]))
@@ -119,8 +116,7 @@ describe("a turn whose tool server is not up", () => {
 
   it.effect("fails if a required server does not come up in time, with the server and the reason", () =>
     ConversationSetup.withService({ scripts: [], tools: tools(true).service }, function* ({ conversations, provider }) {
-      const id = yield* conversations.create({})
-      const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+      const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hello" })
       const result = yield* ConversationSetup.asking(conversations.result(turnId))
       yield* TestClock.adjust(MissingTools.HOLD)
       const { error, status } = (yield* Fiber.join(result)).end
