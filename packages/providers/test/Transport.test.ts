@@ -405,6 +405,30 @@ describe("a text that comes", () => {
     })
   )
 
+  it.effect(
+    "HttpAttempt.A2: an attempt that is over closes its connection, before its listener takes the last events",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* Effect.flatMap(Effect.scope, ProviderCall.worldOf)
+        const client = given()
+        const seen: Array<string> = []
+        const attempt = ProviderCall.of(providerOf(client.post))(request, world, {
+          events: (events) => {
+            seen.push(...events.map(({ type }) => type))
+            return false
+          },
+          progress: () => {},
+          end: () => seen.push("end")
+        })
+        client.head()
+        client.data(dialect.error)
+        yield* client.read
+        expect([seen, client.calls.closes]).toEqual([["error"], 1])
+        attempt.more()
+        expect(seen).toEqual(["error", "end"])
+      })
+  )
+
   it.live("HttpAttempt.A2: a body that always brings more behind its terminal frame is closed in time", () =>
     Effect.gen(function* () {
       const connection = { isOpen: true }

@@ -50,7 +50,6 @@ export class ContentBlocks extends OpenParts {
         if (block === undefined || signature === undefined) return
         block.signature.append(signature)
         this.kept += signature.length
-        return
       }
     }
   }

@@ -58,8 +58,7 @@ const meaningOfChunk = (json: JsonObject, choices: ReadonlyArray<JsonObject>): D
 
 const failureOf = (choice: JsonObject): Failure.Failure | undefined => {
   const reason = textOf(choice.finish_reason)
-  const failure = reason === undefined ? undefined : OpenAi.failureOf(reason, choice)
-  return failure === undefined ? undefined : { ...failure, retryable: failure.retryable === true }
+  return reason === undefined ? undefined : OpenAi.failureOf(reason, choice)
 }
 
 const hasContent = (choice: JsonObject): boolean => {

@@ -14,7 +14,7 @@ interface Place {
 /** The values of the members with a name, at the top level. */
 export const valuesOf = (bytes: Uint8Array, name: string): ReadonlyArray<Place> => {
   const places: Array<Place> = []
-  let at = blanksFrom(bytes, bytes[0] === MARK[0] ? MARK.length : 0)
+  let at = blanksFrom(bytes, bytes[0] === MARK ? MARK_BYTES : 0)
   if (bytes[at] !== OPEN) return places
   at = blanksFrom(bytes, at + 1)
   while (bytes[at] === QUOTE) {
@@ -43,8 +43,9 @@ const COLON = 0x3a
 const COMMA = 0x2c
 const BACKSLASH = 0x5c
 const BLANKS = new Set([0x20, 0x09, 0x0a, 0x0d])
-/** The byte order mark. */
-const MARK = [0xef, 0xbb, 0xbf]
+/** The first byte of a byte order mark; no JSON begins with it. */
+const MARK = 0xef
+const MARK_BYTES = 3
 
 /** The first byte from here on that is no white space. */
 const blanksFrom = (bytes: Uint8Array, from: number): number => {
@@ -59,7 +60,7 @@ const stringEnd = (bytes: Uint8Array, from: number): number => {
     const quote = bytes.indexOf(QUOTE, first) // a file of megabytes is one string
     if (quote < 0) return bytes.length
     let slash = quote
-    while (slash > first && bytes[slash - 1] === BACKSLASH) slash--
+    while (bytes[slash - 1] === BACKSLASH) slash-- // a quote is before the first of them
     if ((quote - slash) % 2 === 0) return quote + 1
     first = quote + 1
   }

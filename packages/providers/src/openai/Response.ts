@@ -7,7 +7,7 @@
  * (`reasoning`, `images`, errors as chunks), Groq (`x_groq`), Mistral (content in typed parts), Moonshot (usage in the choice).
  */
 import type { Provider } from "@holdfast/kernel"
-import { type Message, defined, JsonShape } from "@holdfast/wire"
+import { type Failure, type Message, defined, JsonShape } from "@holdfast/wire"
 import { isObject, type JsonObject, objectOf, objectsOf, textOf, countOf } from "../decoding/Json.ts"
 import * as ModelFile from "../decoding/ModelFile.ts"
 import type { Machine } from "../decoding/Protocol.ts"
@@ -98,7 +98,7 @@ export const isError = (frame: JsonObject, event: string | undefined): boolean =
 }
 
 /** The failure of a finish reason: Mistral's and OpenRouter's `error`, DeepSeek's lack of resources. */
-export const failureOf = (reason: string, choice: JsonObject): Provider.EmittedFailure | undefined => {
+export const failureOf = (reason: string, choice: JsonObject): Failure.Failure | undefined => {
   switch (reason) {
     case "error": {
       const { message } = objectOf(choice.error)

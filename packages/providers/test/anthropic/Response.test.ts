@@ -46,6 +46,21 @@ describe("anthropic/Response", () => {
     expect(sizes(start(0, tool), stop(0), args)).toEqual([1, 66])
   })
 
+  it("a delta has what its type names alone", () => {
+    const all = { text: "t", thinking: "h", partial_json: "{}", signature: "sig" }
+    const types = ["text_delta", "thinking_delta", "input_json_delta", "signature_delta"]
+    const deltas = types.map((type) => delta(0, { ...all, type }))
+    const emitted = deltas.map((each) => frames(start(0, tool), each).events)
+    expect(emitted).toEqual([[{ type: "text-delta", delta: "t" }], [{ type: "reasoning-delta", delta: "h" }], [], []])
+    // What is held and kept of the block, and then of the delta.
+    expect(deltas.map((each) => sizes(start(0, tool), each))).toEqual([
+      [1, 66],
+      [1, 66],
+      [1 + 2, 66 + 2],
+      [1, 66 + 3]
+    ])
+  })
+
   it("input tokens include those read from the cache and written to it; totals come last", () => {
     const usage = { input_tokens: 3, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 1 }
     const messageStart = { type: "message_start", message: { usage } }

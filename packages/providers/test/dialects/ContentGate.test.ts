@@ -155,6 +155,17 @@ describe("ContentGate", () => {
     }
   })
 
+  it("an answer of one frame is complete with its first byte", () => {
+    const one = (more: object) =>
+      eventsOf(
+        completions,
+        `data:${JSON.stringify({ choices: [{ delta: { content: "Hi" }, finish_reason: "stop" }], ...more })}\n\n`
+      )
+    expect(one({}).standing).toEqual({ kind: "complete" })
+    const { gate, standing } = one({ usage: { prompt_tokens: 5 } })
+    expect([standing, gate.usage()]).toEqual([{ kind: "complete" }, { inputTokens: 5 }])
+  })
+
   it("usage is found in a last frame that repeats a long answer", () => {
     const completed = (size: number) =>
       `event: response.completed\ndata: {"type":"response.completed","response":{"output":["${"x".repeat(size)}"],"tools":[{"usage":{"a":{}}}],"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":2},"output_tokens":9},"user":null}}\n\n`

@@ -60,15 +60,22 @@ describe("a call", () => {
 
   it("another model changes the bytes of that field alone", () => {
     const { withModel } = Dialects.byFormat.chat
-    const change = (body: string) =>
-      new TextDecoder().decode(withModel({ target: "/x", body: encode(body) }, 'neu"ü').body)
+    const change = (body: string) => String(Buffer.from(withModel({ target: "/x", body: encode(body) }, 'neu"ü').body))
     expect(change('{ "a" : {"model":"in"}, "model" :\n"alt" , "n": 1.0, "b":"\\"model\\":1" }')).toBe(
       '{ "a" : {"model":"in"}, "model" :\n"neu\\"ü" , "n": 1.0, "b":"\\"model\\":1" }'
     )
     expect(change('{"mod\\u0065l":"alt","x":[{"model":1},"]"],"model":null}')).toBe(
       '{"mod\\u0065l":"neu\\"ü","x":[{"model":1},"]"],"model":"neu\\"ü"}'
     )
-    for (const body of ["{}", '{"messages":[]}', "[]", "model", '{"model', ""]) expect(change(body)).toBe(body)
+    for (const blank of ["", " ", "\t", "\n", "\r"]) {
+      expect(change(`\uFEFF${blank}{"model":null${blank}}`)).toBe(`\uFEFF${blank}{"model":"neu\\"ü"${blank}}`)
+    }
+    const escaped = JSON.stringify({ a: '","model":1,"b":"\\', c: [{ d: {} }] }).slice(0, -1)
+    for (const value of ["1", "{}", '[{"model":1}]']) {
+      expect(change(`${escaped},"model":${value}}`)).toBe(`${escaped},"model":"neu\\"ü"}`)
+    }
+    for (const body of ["{}", '{"messages":[]}', "[]", "model", '{"model', '{"a":["b', ""])
+      expect(change(body)).toBe(body)
     const path = Dialects.byFormat.gemini.withModel(
       { target: "/v1beta/models/old:streamGenerateContent?alt=sse", body: encode("{}") },
       "new"
@@ -129,6 +136,18 @@ for (const wire of wireFormats) {
     })
   })
 }
+
+it("rule C3: a chat answer that ends for a failure of its endpoint can be repeated", () => {
+  for (const [finish_reason, reason] of [
+    ["error", "server-error"],
+    ["insufficient_system_resource", "overloaded"]
+  ] as const) {
+    const json = JSON.stringify({ choices: [{ delta: {}, finish_reason }] })
+    const failure = { reason, code: finish_reason, retryable: true }
+    expect(judged("chat", `data: ${json}\n\n`)).toMatchObject([{ kind: "error", failure }])
+    expect(Dialects.byFormat.chat.judgeDocument(json, head())).toMatchObject({ kind: "error", failure })
+  }
+})
 
 describe("judgements of recordings", () => {
   const kindsOf = (format: "chat" | "messages", frames: ReadonlyArray<string>) =>

@@ -71,6 +71,65 @@ describe("ErrorAnswer", () => {
     }
   })
 
+  it("a failure without an error status of its own has the status of its reason", () => {
+    const expected: Readonly<Record<Failure.Reason, number>> = {
+      "rate-limited": 429,
+      "quota-exhausted": 429,
+      overloaded: 503,
+      "server-error": 500,
+      network: 502,
+      timeout: 504,
+      "invalid-response": 502,
+      auth: 401,
+      "context-overflow": 400,
+      refused: 400,
+      "model-unavailable": 404,
+      "bad-request": 400,
+      aborted: 502,
+      unknown: 502
+    }
+    for (const reason of Failure.Reason.literals) {
+      for (const format of formats) {
+        const status = reason === "overloaded" && format === "messages" ? 529 : expected[reason]
+        expect(ErrorAnswer.statusOf({ reason }, format), reason).toBe(status)
+        expect(ErrorAnswer.statusOf({ reason, status: 399 }, format)).toBe(status)
+        expect(ErrorAnswer.statusOf({ reason, status: 400 }, format)).toBe(400)
+      }
+    }
+  })
+
+  it("each status has the type that the SDKs of its format know", () => {
+    const types = (status: number) =>
+      formats.map((format) => {
+        const { error } = JSON.parse(ErrorAnswer.ofProblem({ status, message: "No." }, format).body)
+        return format === "gemini" ? [error.code, error.status] : [error.type, ...(error.code ? [error.code] : [])]
+      })
+    const invalid = ["invalid_request_error"]
+    const failed = ["server_error"]
+    const limited = ["rate_limit_error", "rate_limit_exceeded"]
+    const overloaded = ["server_error", "server_is_overloaded"]
+    expect(formats).toEqual(["chat", "messages", "responses", "gemini"])
+    for (const [status, chat, messages, gemini] of [
+      [400, invalid, "invalid_request_error", "INVALID_ARGUMENT"],
+      [401, ["authentication_error"], "authentication_error", "UNAUTHENTICATED"],
+      [402, invalid, "billing_error", "INVALID_ARGUMENT"],
+      [403, invalid, "permission_error", "PERMISSION_DENIED"],
+      [404, invalid, "not_found_error", "NOT_FOUND"],
+      [409, invalid, "invalid_request_error", "ABORTED"],
+      [413, invalid, "request_too_large", "INVALID_ARGUMENT"],
+      [426, invalid, "invalid_request_error", "FAILED_PRECONDITION"],
+      [429, limited, "rate_limit_error", "RESOURCE_EXHAUSTED"],
+      [499, invalid, "invalid_request_error", "CANCELLED"],
+      [500, failed, "api_error", "INTERNAL"],
+      [502, failed, "api_error", "UNAVAILABLE"],
+      [503, overloaded, "overloaded_error", "UNAVAILABLE"],
+      [504, failed, "timeout_error", "DEADLINE_EXCEEDED"],
+      [529, failed, "overloaded_error", "UNAVAILABLE"]
+    ] as const) {
+      expect(types(status), String(status)).toEqual([chat, [messages], chat, [status, gemini]])
+    }
+  })
+
   it("a JSON answer that has begun has no frame for a failure", () => {
     for (const format of formats) expect(ErrorAnswer.framesOf(overloaded, format, "document")).toBeUndefined()
   })

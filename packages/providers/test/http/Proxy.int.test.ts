@@ -85,6 +85,14 @@ describe("Proxy", () => {
     })
   )
 
+  it.effect("a server that is not reached, on the machine of its proxy, is not taken for the proxy", () =>
+    Effect.gen(function* () {
+      const proxies = { http: "http://127.0.0.1:10", https: undefined, exceptions: "127.0.0.1" }
+      const cause = yield* Effect.flip(ask(yield* Proxy.dispatcher(proxies), "http://127.0.0.1:9/a"))
+      expect(cause).toMatchObject({ code: "ECONNREFUSED", message: "connect ECONNREFUSED 127.0.0.1:9" })
+    })
+  )
+
   it.effect("an exception is reached directly, and so is a server without a proxy", () =>
     Effect.gen(function* () {
       const { received, url } = yield* server

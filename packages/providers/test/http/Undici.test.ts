@@ -159,6 +159,19 @@ describe("a call over undici", () => {
     }
   })
 
+  it("RawCall.R2: of a coded body nothing is given any more once its call is closed", async () => {
+    const [left, read] = [call(), call()]
+    for (const { data, end, head, start } of [left, read]) {
+      start()
+      head(200, { "content-encoding": "gzip" })
+      data(Zlib.gzipSync("x".repeat(1_000)))
+      if (data === left.data) left.close()
+      else end()
+    }
+    await expect.poll(() => read.got.length).toBe(3) // the decoder of the other was before it
+    expect([left.got.length, left.controller.aborts]).toEqual([1, 1])
+  })
+
   it("rule C13: a coding that is not known fails the call, and its connection is closed", () => {
     const { controller, data, got, head, start } = call()
     start()
