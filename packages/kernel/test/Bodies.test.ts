@@ -12,6 +12,7 @@ describe("the whole body of a failed response", () => {
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
       const thrown = new Failure.ProviderFailure({ failure: badGateway, body: "<b>maintenance</b>" })
       const scripts = [
+        emits(overloaded),
         emitsBody(overloaded, "<b>maintenance</b>"),
         emitsBody(overloaded, "<b>maintenance</b>"),
         emits(overloaded),
@@ -29,7 +30,15 @@ describe("the whole body of a failed response", () => {
           ? Reflect.get(record, "body")
           : assert.fail(`no attempt ${n}`)
       })
-      assert.deepStrictEqual(bodies, ["<b>maintenance</b>", true, undefined, true, "<b>back at six</b>", undefined])
+      assert.deepStrictEqual(bodies, [
+        undefined,
+        "<b>maintenance</b>",
+        true,
+        undefined,
+        true,
+        "<b>back at six</b>",
+        undefined
+      ])
       assert.notInclude(JSON.stringify(run.sink.events), "<b>")
     })
   )

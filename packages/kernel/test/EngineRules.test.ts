@@ -34,7 +34,15 @@ class Stepped {
 
   constructor(setup: Partial<Engine.Setup> = {}) {
     const strategy = new TestStrategy.TestStrategy({ delays: [5_000, 10_000] }).service
-    this.state = Engine.make({ facts, life: "l1", toolbox: { definitions: [] }, strategy, ...setup })
+    this.state = Engine.make({
+      facts,
+      life: "l1",
+      toolbox: { definitions: [] },
+      strategy,
+      hasRouter: false,
+      hasCompactor: false,
+      ...setup
+    })
   }
 
   /** Takes inputs, and returns the effects of the last of them. */

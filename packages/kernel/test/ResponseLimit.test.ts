@@ -95,6 +95,7 @@ describe("a response beyond its limit", () => {
     const image = { type: "file", mediaType: "image/png" } as const
     const sizes: ReadonlyArray<readonly [number, (content: Content) => boolean]> = [
       [5, (content) => content.delta("text", "12345")],
+      [5, (content) => content.fits("text", 5)],
       [0, (content) => content.endReasoning({})],
       [6, (content) => content.endReasoning({ signature: "1", redacted: "23", proof: "456" })],
       [8, (content) => content.file({ ...image, data: "12345678" })],

@@ -44,7 +44,8 @@ describe("a command during a wait", () => {
       [{ type: "switched", target: Scenario.target }, true],
       [{ type: "until", until: 1 }, false],
       [{ type: "extended", byMs: 1 }, false],
-      [{ type: "asked", asks: questionAfter(1), until: 1 }, false]
+      [{ type: "asked", asks: questionAfter(1), until: 1 }, false],
+      [{ type: "answered", toolCallId: "c", approved: true, by }, false]
     ]
     for (const [wake, ends] of wakes) assert.strictEqual(endsWait(wake), ends, wake.type)
   })

@@ -101,7 +101,7 @@ export const pulled = (
   make: (scope: Scope.Scope) => Effect.Effect<Pull.Pull<Events, Failure.ProviderFailure>, Failure.ProviderFailure>
 ): Running => {
   let isOver = false
-  let isWanted = false
+  let isWanted: boolean | undefined
   let wake: Deferred.Deferred<void> | undefined
   const take = (events: Events): Effect.Effect<void> | undefined => {
     if (isOver) return Effect.never

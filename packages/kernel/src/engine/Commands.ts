@@ -36,7 +36,7 @@ export const recordOf = (
     case "Call":
       return command.isLost ? { kind: "Attempt", step, number, value: { _tag: "Lost", endedAt: now } } : undefined
     case "Compact":
-      if (hasCompactor === true) return undefined
+      if (hasCompactor) return undefined
       return { kind: "Compaction", step, number, value: { _tag: "Nothing", endedAt: now } }
     case "Decide": {
       const { question, situation } = command

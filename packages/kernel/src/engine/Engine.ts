@@ -418,7 +418,7 @@ export class Turn {
     const { ledger, offered, setup } = this.state
     const step = ledger.step.number
     if (offered?.step === step) return offered.offers
-    const { hasCompactor = false, hasRouter = false, strategy, toolbox } = setup
+    const { hasCompactor, hasRouter, strategy, toolbox } = setup
     const midStream = strategy?.midStream
     const hasStrategy = strategy !== undefined
     const offers = { tools: toolbox.definitions, hasRouter, hasStrategy, hasCompactor, ...defined({ midStream }) }

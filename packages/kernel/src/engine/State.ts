@@ -21,8 +21,8 @@ export interface Setup {
   readonly strategy?: (Deciding & Pick<RetryStrategy["Service"], "ask" | "midStream">) | undefined
   /** Read once a step: a change during a step would change its request. */
   readonly toolbox: Pick<Toolbox["Service"], "definitions">
-  readonly hasRouter?: boolean
-  readonly hasCompactor?: boolean
+  readonly hasRouter: boolean
+  readonly hasCompactor: boolean
   /** The kinds of observations that are made are those that it listens to. The shell passes them on (`Observe`). */
   readonly observer?: Listeners | undefined
   /**
