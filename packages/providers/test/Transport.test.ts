@@ -429,6 +429,45 @@ describe("a text that comes", () => {
       })
   )
 
+  it.effect("rule D3: a connection that fails or ends before its response has one is a network failure", () =>
+    Effect.gen(function* () {
+      for (const code of ["ECONNRESET", undefined]) {
+        const client = given()
+        const fiber = yield* Effect.forkChild(run(providerOf(client.post)), { startImmediately: true })
+        if (code === undefined) client.end()
+        else client.broken(Object.assign(new Error("reset"), { code }))
+        const { failure } = yield* Fiber.join(fiber)
+        expect([failure?.reason, failure?.code]).toEqual(["network", code])
+      }
+    })
+  )
+
+  it.effect("an attempt whose listener throws closes its connection once, also after the wait for its end", () =>
+    Effect.gen(function* () {
+      const world = yield* Effect.flatMap(Effect.scope, ProviderCall.worldOf)
+      const client = given()
+      const ends: Array<ProviderCall.End> = []
+      let isThrown = false
+      ProviderCall.of(providerOf(client.post))(request, world, {
+        events: () => {
+          if (!isThrown) return true
+          throw new Error("a bug")
+        },
+        progress: () => {},
+        end: (end) => ends.push(end)
+      })
+      client.head()
+      client.data(hi)
+      yield* client.read
+      isThrown = true
+      client.data(dialect.delta("b") + stopped + done)
+      yield* client.read
+      expect([ends.length, client.calls.closes]).toEqual([1, 1])
+      yield* TestClock.adjust(1000)
+      expect([ends.length, client.calls.closes]).toEqual([1, 1])
+    })
+  )
+
   it.live("HttpAttempt.A2: a body that always brings more behind its terminal frame is closed in time", () =>
     Effect.gen(function* () {
       const connection = { isOpen: true }

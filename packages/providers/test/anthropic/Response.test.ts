@@ -123,6 +123,12 @@ describe("anthropic/Response", () => {
   it("arguments that come with the start of a call count if no others come", () => {
     const { events } = frames(start(0, { ...tool, input: { n: 1 } }), stop(0), ...end("tool_use"))
     expect(events[0]).toMatchObject({ toolName: "x", input: { n: 1 } })
+    const others = delta(0, { type: "input_json_delta", partial_json: '{"n":2}' })
+    expect(frames(start(0, { ...tool, input: { n: 1 } }), others, stop(0), ...end("tool_use")).events[0]).toMatchObject(
+      {
+        input: { n: 2 }
+      }
+    )
   })
 
   it("rule C7: a call whose block never ended is emitted once the message has stopped, and not before", () => {

@@ -170,9 +170,33 @@ describe("ContentGate", () => {
     const completed = (size: number) =>
       `event: response.completed\ndata: {"type":"response.completed","response":{"output":["${"x".repeat(size)}"],"tools":[{"usage":{"a":{}}}],"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":2},"output_tokens":9},"user":null}}\n\n`
     for (const size of [10, 200_000]) {
-      const { gate, standing } = eventsOf(responses, responses.content[0] ?? "", completed(size))
-      expect(gate.usage()).toEqual(responses.usage)
-      expect(standing).toEqual({ kind: "complete" })
+      const text = (responses.content[0] ?? "") + completed(size)
+      const pieces = Array.from({ length: text.length / 1000 }, (_, n) => n * 1000)
+      for (const cuts of [[(responses.content[0] ?? "").length], pieces]) {
+        const reads = cutAt(encode(text), cuts)
+        const { gate, standing } = run(responses, "events", { name: "", head: head(), reads })
+        expect(gate.usage()).toEqual(responses.usage)
+        expect(standing).toEqual({ kind: "complete" })
+      }
+    }
+  })
+
+  it("the end is found behind a long frame with any line ends, and before pings", () => {
+    const [content = ""] = messages.content
+    const long = content.replace("Grüße", "x".repeat(100_000))
+    const pings = Array<string>(5).fill('event: ping\ndata: {"type":"ping"}\n\n')
+    for (const end of ["\n", "\r\n", "\r"]) {
+      const frames = [content, long, ...messages.ending.slice(-1), ...pings].map((frame) => frame.replaceAll("\n", end))
+      expect(eventsOf(messages, ...frames).standing).toEqual({ kind: "complete" })
+    }
+  })
+
+  it("rule C3: of two errors behind content the first counts, and none counts beside the end", () => {
+    for (const wire of wireFormats) {
+      const { content, ending, errors } = wire
+      const [[first = "", reason = ""] = [], [second = ""] = []] = errors
+      expect(eventsOf(wire, content[0] ?? "", first, second).standing).toMatchObject({ failure: { reason } })
+      expect(eventsOf(wire, content[0] ?? "", ...ending, first).standing).toEqual({ kind: "complete" })
     }
   })
 

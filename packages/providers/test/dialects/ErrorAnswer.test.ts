@@ -130,6 +130,48 @@ describe("ErrorAnswer", () => {
     }
   })
 
+  it("the error by which an endpoint refused the call is in the frames, and frames of its own are sent as they came", () => {
+    const own = JSON.stringify({ error: { message: "Full", type: "busy", code: "c9", param: "p" }, request_id: "r" })
+    const frames = (...[format, framing, came]: [(typeof formats)[number], "events" | "array", string]) =>
+      ErrorAnswer.framesOf(overloaded, format, framing, came)
+    expect(frames("chat", "events", own)).toBe(`data: ${own}\n\n`)
+    expect(frames("gemini", "events", own)).toBe(`data: ${own}\n\n`)
+    expect(frames("messages", "events", own)).toBe(`event: error\ndata: ${own}\n\n`)
+    expect(frames("gemini", "array", own)).toBe(`[${own}]`)
+    for (const came of ["event: error\ndata: x", "data: x\n", "id: 1\ndata: x\n\n", ": busy\n\ndata: x\n\n"]) {
+      expect(frames("chat", "events", came)).toBe(`${came.trimEnd()}\n\n`)
+    }
+    for (const came of ["Full", "{}", '{"message":"Full"}', "my data: x"]) {
+      expect(frames("chat", "events", came)).toBe(frames("chat", "events", ""))
+    }
+  })
+
+  it("Responses has an error and then a failed response, numbered, with the endpoint's code and message", () => {
+    const sent = (came: string) =>
+      AnswerFrames.all(
+        AnswerFrames.ofEvents(),
+        encode(ErrorAnswer.framesOf(overloaded, "responses", "events", came) ?? "")
+      ).map(({ data, event }) => [event, JSON.parse(data)])
+    for (const [came, error] of [
+      ["", { code: "server_is_overloaded", message: overloaded.message, param: null, type: "server_error" }],
+      ['{"error":"Full"}', { code: "server_is_overloaded", message: overloaded.message, param: null }],
+      ['{"error":{"message":"Full","code":"c9","param":"p"}}', { code: "c9", message: "Full", param: "p" }]
+    ] as const) {
+      const { code, message, param } = error
+      expect(sent(came)).toMatchObject([
+        ["error", { type: "error", sequence_number: 0, code, message, param, error }],
+        [
+          "response.failed",
+          {
+            type: "response.failed",
+            sequence_number: 1,
+            response: { status: "failed", output: [], error: { code, message } }
+          }
+        ]
+      ])
+    }
+  })
+
   it("a JSON answer that has begun has no frame for a failure", () => {
     for (const format of formats) expect(ErrorAnswer.framesOf(overloaded, format, "document")).toBeUndefined()
   })
