@@ -168,8 +168,22 @@ describe("a call over undici", () => {
       if (data === left.data) left.close()
       else end()
     }
-    await expect.poll(() => read.got.length).toBe(3) // the decoder of the other was before it
+    await expect.poll(() => read.got.length, { timeout: 60_000 }).toBe(3) // the decoder of the other was before it
     expect([left.got.length, left.controller.aborts]).toEqual([1, 1])
+  })
+
+  it("rule C11, C13: a coded body is not decoded on while its listener takes nothing", async () => {
+    const [slow, fast] = [call(false), call()]
+    for (const { data, end, head, start } of [slow, fast]) {
+      start()
+      head(200, { "content-encoding": "gzip" })
+      data(Zlib.gzipSync("x".repeat(100_000)))
+      end()
+    }
+    await expect.poll(() => fast.got.at(-1), { timeout: 60_000 }).toBe("end") // the decoder of the other was before it
+    expect(slow.got.length).toBe(2)
+    await expect.poll(() => (slow.resume(), slow.got.at(-1)), { interval: 1, timeout: 60_000 }).toBe("end")
+    expect(slow.got.slice(1, -1).reduce<number>((sum, length) => sum + Number(length), 0)).toBe(100_000)
   })
 
   it("rule C13: a coding that is not known fails the call, and its connection is closed", () => {
