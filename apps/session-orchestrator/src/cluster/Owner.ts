@@ -142,23 +142,28 @@ export const followed = <E extends Tagged>(
     )
   )
 
-/** The frames of an owner in another process, which gives a sign of life from time to time (Owner.O6). */
+/**
+ * The frames of an owner in another process, which gives a sign of life from time to time (Owner.O6). Each message is an array of its own: those
+ * that are delivered again come with others, and what is known is looked for in each by itself.
+ */
 export const received = <E>(batches: Stream.Stream<Frames.Batch, E>): Stream.Stream<Frame, E | OwnerGone> =>
   Stream.transformPull(batches, (pull) =>
     Effect.sync(() => {
       let limit = ANSWER_LIMIT
-      const next: Pull.Pull<Chunk, E | OwnerGone> = Effect.suspend(() =>
-        Effect.flatMap(
+      return Effect.suspend(() =>
+        Effect.map(
           Effect.timeoutOrElse(pull, { duration: limit, orElse: () => Effect.fail(new OwnerGone()) }),
           (received) => {
             limit = SILENCE_LIMIT
-            const frames = received.flatMap(Frames.fromBatch)
-            return Arr.isReadonlyArrayNonEmpty(frames) ? Effect.succeed(frames) : next
+            return received
           }
         )
       )
-      return next
     })
+  ).pipe(
+    Stream.map(Frames.fromBatch),
+    Stream.filter((frames) => Arr.isReadonlyArrayNonEmpty(frames)),
+    Stream.flattenArray
   )
 
 // --- internal

@@ -111,7 +111,8 @@ describe("Owner.followed", () => {
     const step: Batch = [[JSON.stringify({ type: "step-start", conversationId, turnId, step: 0, target: "a/m" }), null]]
     const message = (id: number): Batch => [[JSON.stringify(NumberedData.message(1, 1, 1)), id]]
     const end: Batch = [[JSON.stringify(NumberedData.end(1, 1)), 3]]
-    const owners = [[message(1)], [message(1), step, message(2), end]]
+    // The last messages are delivered again, at once with the first.
+    const owners = [[message(1)], [message(1), step, message(2), end, [], message(1), step, message(2), end]]
     const asked: Array<number> = []
     const open = (after: number) => Owner.received(Stream.fromIterable(owners[asked.push(after) - 1] ?? []))
     const fiber = yield* Effect.forkChild(Stream.runCollect(Owner.followed(0, open, Frames.isEnd)))
