@@ -4,7 +4,7 @@ import { starved, type Task } from "./harness/Starved.ts"
 
 describe("a thread with little memory", () => {
   it.each<readonly [string, Task, number, number]>([
-    ["a text that comes in single characters", "text", 48, 2_000_000],
+    ["a text that comes in single characters", "text", 56, 2_000_000],
     ["OpenAI's arguments that come in single characters", "openAiCall", 64, 2_000_000],
     ["Anthropic's arguments that come in single characters", "anthropicCall", 64, 2_000_000],
     ["a frame of two million empty data lines", "dataLines", 64, 1_999_999],

@@ -12,7 +12,7 @@ import { run } from "./AttemptRun.ts"
 import { pieces, serve } from "./Server.ts"
 import type { Task } from "./Starved.ts"
 
-/** As a tree of appended pieces these would take twice the available memory. */
+/** As a tree of appended pieces these would take more than the available memory: 67 MB. */
 const PIECES = 2_000_000
 
 const call = (make: typeof OpenAiResponse.make, [first, next]: readonly [string, string]) => {
