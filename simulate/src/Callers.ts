@@ -57,7 +57,8 @@ export class Caller {
   renewals = 0
   private readonly around: Surroundings
   private readonly network: Network
-  private readonly isCommanded: boolean
+  /** A command of a person may end its wait. */
+  isCommanded: boolean
   private readonly agent: string
   private readonly leaves: Array<number>
   private connection: Connection | undefined

@@ -287,7 +287,10 @@ class Night {
         : { turn: known, conversation }
     }
     const caller = call === undefined ? (conversation === "" ? turn : undefined) : callerOf(call)
-    if (caller !== undefined) return this.laws.heldTurns(caller).findLast(({ end }) => end === null)
+    if (caller !== undefined) {
+      for (const called of this.callers) if (called.plan.id === caller) called.isCommanded = true
+      return this.laws.heldTurns(caller).findLast(({ end }) => end === null)
+    }
     if (call === undefined) return { turn, conversation }
     return { turn: turn && this.laws.turnOfCall(call), conversation: this.homeOf(call) ?? conversation }
   }
