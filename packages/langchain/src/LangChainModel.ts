@@ -119,10 +119,10 @@ export const isEnd = (element: unknown): boolean => {
 }
 
 /** Whether it is the last event of a response, which LangChain makes where the stream ends, for whatever reason. */
-export const isLast = (element: unknown): boolean => (element as Event).event === "message-finish"
+const isLast = (element: unknown): boolean => (element as Event).event === "message-finish"
 
 /** Whether models of a kind are known to report the end of each response. */
-export const reportsEnd = (llmType: string): boolean => ["openai", "anthropic"].includes(llmType)
+const reportsEnd = (llmType: string): boolean => ["openai", "anthropic"].includes(llmType)
 
 // --- internal
 

@@ -125,7 +125,7 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
 // otherwise it is most likely a setting, and redacting `production` in every log would not help.
 
 /** Builds the table, in the order of the file. */
-export const toolServers = (
+const toolServers = (
   settings: Readonly<Record<string, Settings.ToolServerSettings>>,
   findings: Findings
 ): ReadonlyArray<ToolServerConfig> =>

@@ -94,7 +94,7 @@ HttpApi.reflect(Api.Api, {
 })
 
 /** The first segment of a path with invalid percent-encoding: the router finds no call for such a path. */
-export const undecodableIn = (url: string): string | undefined =>
+const undecodableIn = (url: string): string | undefined =>
   Address.pathOf(url)
     .split("/")
     .find((segment) => Option.isNone(PercentText.decode(segment)))

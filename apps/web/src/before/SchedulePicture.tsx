@@ -109,7 +109,7 @@ interface Lane {
 }
 
 /** A call of a lane. */
-export interface Call {
+interface Call {
   readonly atMs: number
   /** The target, where it is another one than that of the call before. */
   readonly switchedTo?: string | undefined

@@ -83,7 +83,7 @@ interface HistoryEntryProps {
 }
 
 /** An entry. The same event is drawn once. */
-export const HistoryEntry = memo(({ event, results }: HistoryEntryProps) => {
+const HistoryEntry = memo(({ event, results }: HistoryEntryProps) => {
   switch (event.type) {
     case "message":
       return <MessageEntry message={event.message} results={results} isHeld={HeldCall.isHeld(event.conversationId)} />

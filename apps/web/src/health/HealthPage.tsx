@@ -58,7 +58,7 @@ const KINDS = [
 ] as const
 
 /** The limits; nothing where there are none. */
-export const Limits = ({ at, limits, windows }: Pick<Health.Health, "at" | "limits" | "windows">) =>
+const Limits = ({ at, limits, windows }: Pick<Health.Health, "at" | "limits" | "windows">) =>
   limits.length + windows.length === 0 ? null : (
     <section className="limits" aria-labelledby="limits">
       <h2 id="limits">Limits of providers</h2>

@@ -154,7 +154,7 @@ const Item = ({ entry: { conversation, turn }, isSelected, onTag }: ItemProps) =
 // The calls of other programs that wait for an answer, above the conversations (X13).
 
 /** The calls; nothing where none waits. */
-export const HeldCalls = ({ selected }: { readonly selected: string | undefined }) => {
+const HeldCalls = ({ selected }: { readonly selected: string | undefined }) => {
   // The times of turns are by the service's clock.
   const now = useNow() + Service.clockSkewMs()
   const { data = [] } = useQuery({

@@ -51,7 +51,7 @@ export const GroupRow = memo(({ group: { isOpen, key, turns }, onToggle, since, 
 export const FEWEST = 3
 
 /** Turns that have ended in the same way, on the same model, for the same cause and after as many calls; newest first. */
-export interface TurnGroup {
+interface TurnGroup {
   /** The oldest of them: when newer turns join, it stays open. */
   readonly key: string
   readonly turns: ReadonlyArray<TurnState.TurnSummary>
@@ -59,7 +59,7 @@ export interface TurnGroup {
 }
 
 /** A row: a turn, or the head of a group, whose turns follow while it is open. */
-export type Row =
+type Row =
   | { readonly turn: TurnState.TurnSummary; readonly isMember: boolean; readonly group?: never }
   | { readonly group: TurnGroup; readonly turn?: never }
 

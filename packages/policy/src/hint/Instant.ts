@@ -59,7 +59,7 @@ export const monthOf = (name: string | undefined): number =>
 // occurrence nearest to now is meant.
 
 /** A reset is written with its day if it is more than a day away, and a clock may be some minutes wrong. */
-export const JUST_PASSED_MS = 3_600_000
+const JUST_PASSED_MS = 3_600_000
 
 const DAY_MS = 86_400_000
 

@@ -22,7 +22,7 @@ export const budget = (total: About & { default?: string }, clip: About & { defa
   ]).annotate({ message: 'Expected a duration such as "8 hours", or { "total": duration, "clip": boolean }' })
 
 /** A budget as settings have it. */
-export type BudgetSettings = ReturnType<typeof budget>["Type"]
+type BudgetSettings = ReturnType<typeof budget>["Type"]
 
 /** Returns the settings in milliseconds; values that are not set are absent. */
 export const toBudget = (

@@ -63,7 +63,7 @@ export const direct = (
 // is skipped only if it does not take a file of the prompt, and a fallback does.
 
 /** The targets of a chain, in order, for one request. */
-export interface RoutePlan {
+interface RoutePlan {
   readonly primary: Target.Target
   /** The key of the chain; absent: there is none. */
   readonly role: string | undefined
@@ -73,7 +73,7 @@ export interface RoutePlan {
 }
 
 /** Makes the plan for a request of a turn. */
-export const planOf = (chain: Routing.FallbackChain, question: Router.Question, known: Prospect.Known): RoutePlan => {
+const planOf = (chain: Routing.FallbackChain, question: Router.Question, known: Prospect.Known): RoutePlan => {
   const { current, primary, request } = question
   const role = [Target.format(primary), Routing.ANY_PRIMARY].find((key) => Object.hasOwn(chain.chains, key))
   const standIns = (role === undefined ? undefined : chain.chains[role])?.filter(
@@ -99,14 +99,11 @@ export const planOf = (chain: Routing.FallbackChain, question: Router.Question, 
 }
 
 /** Whether a route leads to a target. */
-export const isAt = (route: Route.Route | undefined, target: Target.Target): boolean =>
+const isAt = (route: Route.Route | undefined, target: Target.Target): boolean =>
   route !== undefined && Prospect.isSame(route.target, target)
 
 /** Makes the route to a target of the plan, with its role (P8). */
-export const routeTo = (
-  { primary, role }: RoutePlan,
-  { credential, target }: Prospect.TargetProspect
-): Route.Route => ({
+const routeTo = ({ primary, role }: RoutePlan, { credential, target }: Prospect.TargetProspect): Route.Route => ({
   target,
   ...defined({ credential }),
   ...(role === undefined || Prospect.isSame(target, primary) ? {} : { role })

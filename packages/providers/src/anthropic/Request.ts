@@ -79,7 +79,7 @@ export const refuses: Files.Refuses = (part) => {
 }
 
 /** The block of a file that the format can carry. */
-export const encodeFile = (part: FilePart.FilePart): JsonFields => {
+const encodeFile = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   const source = sourceOf(part, kind)
   if (kind === "image") return { type: "image", source }

@@ -105,7 +105,7 @@ export const make = (idOf: (n: number) => string): Machine => {
 // documentation, "Prompt caching", tracking cache performance)
 
 /** The API's counts; `message_delta` repeats changed ones, as totals. */
-export interface UsageCounts {
+interface UsageCounts {
   readonly input: number | undefined
   readonly output: number | undefined
   readonly cacheRead: number | undefined

@@ -55,7 +55,7 @@ export const refuses: Files.Refuses = (part) => {
 }
 
 /** The part of a file that the format can carry. */
-export const encodeFile = (part: FilePart.FilePart): JsonFields => {
+const encodeFile = (part: FilePart.FilePart): JsonFields => {
   if (!("data" in part)) return { fileData: { mimeType: part.mediaType, fileUri: part.url } }
   if (FilePart.kindOf(part) === "text") return { text: Files.asText(part) }
   return { inlineData: { mimeType: part.mediaType, data: part.data } }

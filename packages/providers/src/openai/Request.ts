@@ -72,7 +72,7 @@ export const refuses: Files.Refuses = (part) => {
 }
 
 /** The part of a file that the format can carry. */
-export const encodeFile = (part: FilePart.FilePart): JsonFields => {
+const encodeFile = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   if (!("data" in part)) return { type: "image_url", image_url: { url: part.url } }
   const { data, mediaType, name } = part

@@ -167,7 +167,7 @@ interface Call {
 }
 
 /** The tool calls of one response. */
-export interface ToolCalls {
+interface ToolCalls {
   readonly add: (piece: JsonObject) => void
   readonly count: () => number
   /** The names of the called tools. */
@@ -181,7 +181,7 @@ export interface ToolCalls {
 }
 
 /** Collects no calls yet. `idOf` gives an id to the nth call where the provider gave none. */
-export const toolCalls = (idOf: (n: number) => string): ToolCalls => {
+const toolCalls = (idOf: (n: number) => string): ToolCalls => {
   const calls: Array<Call> = []
   let length = 0
   let kept = 0

@@ -76,7 +76,7 @@ export const refuses: Files.Refuses = (part) => {
 }
 
 /** The part of a file that the format can carry. */
-export const encodeFile = (part: FilePart.FilePart): JsonFields => {
+const encodeFile = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   if (!("data" in part)) {
     return kind === "image"

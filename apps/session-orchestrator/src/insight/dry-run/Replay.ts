@@ -82,7 +82,7 @@ export const replayed = (config: Trial.Configured, calls: ReadonlyArray<Readonly
     maxTurns: recording.turns.length * 10
   })
   const isDescribed = ({ request }: DryCall) => OutageScripts.describes(outages, request.target)
-  const replies = make(calls.flat().filter(isMade), (call) => (isDescribed(call) ? simulated(call) : undefined))
+  const replies = recorded(calls.flat().filter(isMade), (call) => (isDescribed(call) ? simulated(call) : undefined))
   const turns: Array<ReplayedTurn> = []
   const run = new DryRun.DryRun({
     setup,
@@ -150,7 +150,7 @@ export const assumptions = (
 //   unknown then.
 
 /** Replies by recorded calls, and what they had to assume; `described` replies for the targets that outages describe. */
-export const make = (calls: ReadonlyArray<RecordedCall>, described: (call: DryCall) => Reply | undefined) => {
+const recorded = (calls: ReadonlyArray<RecordedCall>, described: (call: DryCall) => Reply | undefined) => {
   const endpoints = endpointsOf(calls)
   const own = ownOf(calls)
   /** Calls of targets that the record does not have. */

@@ -71,7 +71,7 @@ export const ofDecision = (decided: Observer.Decided, surroundings: ServiceFacts
 }
 
 /** A decision about an attempt at `target` in the words of rule A1: its action, a sentence, and the sources of the error from general to exact. */
-export const wordsOf = (directive: Directive.Directive, failure: Failure.Failure, target: Target.Target) => {
+const wordsOf = (directive: Directive.Directive, failure: Failure.Failure, target: Target.Target) => {
   const from = Target.format(target)
   const code = Failure.codeOf(failure)
   const what = `${from} failed (${failure.reason}${code === undefined ? "" : `, ${code}`})`
