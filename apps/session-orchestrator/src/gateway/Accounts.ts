@@ -5,7 +5,7 @@
  * otherwise by its credential. A key is an account of its own, though its organisation has others.
  */
 import { createHash } from "node:crypto"
-import { Newest } from "../base/system/Newest.ts"
+import { BoundedMap } from "../base/system/BoundedMap.ts"
 import * as Credentials from "../config/redaction/Credentials.ts"
 import * as GatedCall from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
@@ -16,8 +16,8 @@ type Keyholder = Pick<GatedCall.GatedCall, "headers" | "rest">
 /** The accounts of the calls of this process. */
 export class Accounts {
   /** By digests of logins. */
-  private readonly ofLogins = new Newest<string>(MOST)
-  private readonly ofSessions = new Newest<string>(MOST)
+  private readonly ofLogins = new BoundedMap<string>(MOST)
+  private readonly ofSessions = new BoundedMap<string>(MOST)
 
   /** The name of the account of a call with its client's own credential. */
   readonly nameOf = (call: Keyholder): string => {

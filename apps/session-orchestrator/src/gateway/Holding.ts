@@ -21,7 +21,7 @@ import type { Defaults } from "../engine/conversation/Defaults.ts"
 import type * as HeldCalls from "../engine/conversation/HeldCalls.ts"
 import type { HeldTurns } from "../engine/orchestrator/HeldTurns.ts"
 import type * as HeldWaits from "../engine/orchestrator/HeldWaits.ts"
-import { Newest } from "../base/system/Newest.ts"
+import { BoundedMap } from "../base/system/BoundedMap.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { Conversation } from "../storage/Stored.ts"
 import * as ProviderName from "../base/text/ProviderName.ts"
@@ -56,13 +56,13 @@ export type Holding = ReturnType<typeof make>
 export const make = ({ answered, calls, defaults, ended, endpoints, redact, send, turns, waits }: Dependencies) => {
   const accounts = new Accounts()
   /** The last refusals of calls that gave up here, by their keys. */
-  const refusals = new Newest<{
+  const refusals = new BoundedMap<{
     readonly turnId: Ids.TurnId
     readonly refusal: Refusal
     readonly why: string
   }>(MOST_REFUSALS)
   /** Input tokens for a byte of a body, by the last answer of a session. */
-  const perByte = new Newest<number>(MOST_SESSIONS)
+  const perByte = new BoundedMap<number>(MOST_SESSIONS)
 
   /** Answers a call. Its client has the whole answer, or a cut, when this succeeds. Interruption means that the client has left. */
   const answer = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>

@@ -6,7 +6,7 @@
  */
 import { type Failure, Health, Target } from "@holdfast/wire"
 import { Context } from "effect"
-import { Newest } from "../../base/system/Newest.ts"
+import { BoundedMap } from "../../base/system/BoundedMap.ts"
 import { UsedLimits } from "./UsedLimits.ts"
 
 /** A call of a provider that has ended. */
@@ -40,7 +40,7 @@ export class CallCounts {
   readonly since: number
   /** Of the credentials that were called with. */
   readonly used: UsedLimits = new UsedLimits()
-  private readonly endpoints = new Newest<Endpoint>(MOST)
+  private readonly endpoints = new BoundedMap<Endpoint>(MOST)
 
   constructor(since: number) {
     this.since = since

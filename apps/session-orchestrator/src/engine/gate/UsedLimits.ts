@@ -5,7 +5,7 @@
  */
 import { LimitWindows } from "@holdfast/policy"
 import type { Health } from "@holdfast/wire"
-import { Newest } from "../../base/system/Newest.ts"
+import { BoundedMap } from "../../base/system/BoundedMap.ts"
 
 /** Shares of a limit of which a person is notified. */
 const LEVELS = [0.95, 0.8] as const
@@ -29,7 +29,7 @@ export interface Taken {
 /** The limits of the credentials of one process. */
 export class UsedLimits {
   /** In the order of their last answers, with the share that was last notified of. */
-  private readonly windows = new Newest<{ readonly window: Health.WindowReport; readonly level: number }>(MOST)
+  private readonly windows = new BoundedMap<{ readonly window: Health.WindowReport; readonly level: number }>(MOST)
 
   /** Takes the headers of an answer; returns their limits. `nameOf` names the credential. */
   readonly take = (

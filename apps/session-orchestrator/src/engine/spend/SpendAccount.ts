@@ -13,7 +13,7 @@
 import type { Observer } from "@holdfast/kernel"
 import { Prices, Durations, SpendGuard } from "@holdfast/policy"
 import { Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { Newest } from "../../base/system/Newest.ts"
+import { BoundedMap } from "../../base/system/BoundedMap.ts"
 import * as LocalTime from "../../base/text/LocalTime.ts"
 import type { TurnRow } from "../../storage/ListPage.ts"
 import { ALWAYS, type SpendRaise } from "../../storage/SpendRaises.ts"
@@ -37,7 +37,7 @@ export class SpendAccount {
   private readonly raises = new Map<string, SpendRaise>()
   private readonly ended = new Map<Ids.TurnId, number>()
   /** Sums of conversations without a running turn, the last used at the end. */
-  private readonly conversations = new Newest<SpendSums.SpendSum>(MOST_CONVERSATIONS)
+  private readonly conversations = new BoundedMap<SpendSums.SpendSum>(MOST_CONVERSATIONS)
 
   constructor(limited: Limited) {
     this.limited = limited

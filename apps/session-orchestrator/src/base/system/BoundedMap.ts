@@ -1,7 +1,5 @@
-/** A map of limited size: an entry too many removes the one that was set longest ago. */
-
-/** Keeps at most `most` entries. */
-export class Newest<Value> extends Map<string, Value> {
+/** A map of at most `most` entries: one too many removes the entry that was set longest ago. */
+export class BoundedMap<Value> extends Map<string, Value> {
   private readonly most: number
 
   constructor(most: number) {
