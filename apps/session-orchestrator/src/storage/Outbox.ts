@@ -1,10 +1,10 @@
 /**
- * Stores messages for receivers outside, which are delivered at least once, over restarts and by any runner (X12, X15).
+ * Stores messages for receivers outside, which are delivered at least once, over restarts and by any runner (rules X12, X15).
  *
- * Outbox.X1. A message with a known id is not added again, also after it was delivered, for `KEPT_MS`.
- * Outbox.X2. The messages of a lane are claimed one after another, in the order in which they were added.
- * - A claim lasts for a time. A message whose process dies in the meantime can be claimed again, under the same id.
- * Outbox.X4. A message about a turn's end is added with its turn, and is due once the turn has ended.
+ * Outbox.O1. A message with a known id is not added again, also after it was delivered, for `KEPT_MS`.
+ * Outbox.O2. The messages of a lane are claimed one after another, in the order in which they were added. A claim lasts for a time: a
+ *     message whose process dies in the meantime can be claimed again, under the same id.
+ * Outbox.O3. A message about a turn's end is added with its turn, and is due once the turn has ended.
  */
 import type { Ids } from "@holdfast/wire"
 import { Context, Effect } from "effect"
@@ -53,9 +53,9 @@ export const make = ({ each, sql }: SqlDatabase.SqlDatabase) => {
     (_attempted: string, write: Effect.Effect<unknown, SqlError.SqlError>) => Effect.asVoid(write)
   )
   return {
-    /** Adds messages whose ids are not known (Outbox.X1). */
+    /** Adds messages whose ids are not known (Outbox.O1). */
     add: (messages: ReadonlyArray<NewMessage>) => write("add messages to the outbox", add(sql, messages)),
-    /** Makes messages due whose turns have ended since a moment (Outbox.X4). */
+    /** Makes messages due whose turns have ended since a moment (Outbox.O3). */
     release: (endedSince: number, now: number) =>
       write(
         "release messages of ended turns",
@@ -64,7 +64,7 @@ export const make = ({ each, sql }: SqlDatabase.SqlDatabase) => {
           return sql`UPDATE outbox SET due_at = ${now} WHERE ${Rows.have(sql, "number", numbers)}`
         })
       ),
-    /** Claims messages that are due, the first of each lane, oldest first, at most `limit`, and none of the receivers in `except` (Outbox.X2). */
+    /** Claims messages that are due, the first of each lane, oldest first, at most `limit`, and none of the receivers in `except` (Outbox.O2). */
     claim: each(
       "claim messages of the outbox",
       (now: number, until: number, limit: number, except: ReadonlyArray<string> = []) => {
@@ -109,7 +109,7 @@ export const make = ({ each, sql }: SqlDatabase.SqlDatabase) => {
 /** The due time of a message whose turn has not ended: the end of the year 9999. */
 export const NOT_YET = 253_402_300_799_999
 
-/** Adds messages. Those with a known id are left out (Outbox.X1). */
+/** Adds messages. Those with a known id are left out (Outbox.O1). */
 export const add = (sql: SqlClient.SqlClient, messages: ReadonlyArray<NewMessage>) =>
   Rows.insertAll(
     sql,

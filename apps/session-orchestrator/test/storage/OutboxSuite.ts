@@ -32,7 +32,7 @@ export const suite = (name: string, layer: Layer.Layer<Outbox | Store | TurnLog,
     Effect.map(outbox.claim(now, until, limit), (claimed) => claimed.map(({ id, number }) => ({ id, number })))
   const ids = (claimed: ReadonlyArray<{ readonly id: string }>) => claimed.map(({ id }) => id)
 
-  test("Outbox.X1: a message with a known id is not added again, also after its end, until it is forgotten", function* (outbox) {
+  test("Outbox.O1: a message with a known id is not added again, also after its end, until it is forgotten", function* (outbox) {
     yield* outbox.add([message("a"), message("a")])
     yield* outbox.add([message("a")])
     const [first, ...others] = yield* claim(outbox, 1)
@@ -48,7 +48,7 @@ export const suite = (name: string, layer: Layer.Layer<Outbox | Store | TurnLog,
     expect(ids(yield* claim(outbox, 100))).toEqual(["a"])
   })
 
-  test("Outbox.X2: a lane is in order, and holds up no other one", function* (outbox) {
+  test("Outbox.O2: a lane is in order, and holds up no other one", function* (outbox) {
     yield* outbox.add([message("a1", "a"), message("a2", "a"), message("b1", "b", 5), message("c1", "c")])
     const [a1, c1] = yield* claim(outbox, 1)
     expect([a1?.id, c1?.id]).toEqual(["a1", "c1"])
@@ -76,7 +76,7 @@ export const suite = (name: string, layer: Layer.Layer<Outbox | Store | TurnLog,
     expect(ids(yield* claim(outbox, 50))).toEqual(["a", "b"])
   })
 
-  test("X15, Outbox.X4: a message about a turn's end is on disk with the turn, and due once the turn has ended", function* (outbox, store) {
+  test("rule X15: a message about a turn's end is on disk with the turn, and due once the turn has ended", function* (outbox, store) {
     yield* store.createConversation(NumberedData.conversation(1))
     for (const n of [1, 2]) yield* Logged.accept(NumberedData.turn(n, 1, { notify: ["webhook"] }))
     // The same turn again is the same message.
