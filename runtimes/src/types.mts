@@ -1,4 +1,4 @@
-/** A user's program over every entry of the packages. */
+/** A user's program that imports every entry of the packages: `main.ts` checks its types as installed. It is never run. */
 import { ClientError, ConversationView, HoldfastClient } from "@holdfast/client"
 import { RpcClient } from "@holdfast/client/stdio"
 import * as EffectClient from "@holdfast/client/effect"

@@ -1,4 +1,4 @@
-/** Runs nights for some seconds: other seeds each day, which are printed. */
+/** Runs simulated nights: those that once broke a law, then for some seconds the seeds of the day, which are printed. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import * as Chance from "../src/Chance.ts"

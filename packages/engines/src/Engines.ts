@@ -1,5 +1,5 @@
 /**
- * Decisions as each engine takes them: an error of its own class, the result of a hook, or a loop of steps and sleeps.
+ * Retry decisions in the form that each workflow engine takes: an error of its own class, the result of a hook, or a loop of steps and sleeps.
  *
  * Classes and objects of an engine are arguments: the package imports none of them. A cancellation is always the engine's own, and is
  * returned as it is.

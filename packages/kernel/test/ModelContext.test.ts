@@ -1,3 +1,4 @@
+/** Tests which messages of a history are sent to the model. */
 import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import { defined, Ids, type Message } from "@holdfast/wire"

@@ -1,4 +1,4 @@
-/** One call with the patience of a turn, over responses of any element type. */
+/** Tests `Patience`: one call that is retried as a turn is, whatever the type of its elements. */
 import { assert, describe, it } from "@effect/vitest"
 import { Property, ReplayCheckpoint, TestStrategy } from "@holdfast/kernel/testing"
 import { Failure, Ids } from "@holdfast/wire"

@@ -1,4 +1,4 @@
-/** What the listener of a provider call gets, and what a stream made of a call gives. */
+/** Tests `ProviderCall`: what the listener of a call gets, and the streams that are made of calls. */
 import { assert, describe, it } from "@effect/vitest"
 import { Property, ScriptedProvider } from "@holdfast/kernel/testing"
 import { Failure, Ids } from "@holdfast/wire"

@@ -1,4 +1,4 @@
-/** What a consumer gets of a pull that pushes some of its values. */
+/** Tests `Push`: a pull that gives values to its consumer by calls, without a fiber. */
 import { assert, describe, it } from "@effect/vitest"
 import { PushSource } from "@holdfast/kernel/testing"
 import { Cause, Effect, Exit, Fiber, Pull } from "effect"

@@ -15,21 +15,21 @@ const TOOLS = { tools: { listChanged: true } }
 const server = Effect.fnUntraced(function* (answers: Answers, capabilities: Record<string, unknown> = TOOLS) {
   const lost = yield* Deferred.make<string>()
   const sent: Array<JSONRPCMessage & { readonly method?: string }> = []
-  const ears: {
+  const listeners: {
     onmessage?: (message: JSONRPCMessage) => void
     onerror?: (error: Error) => void
     onclose?: () => void
   } = {}
-  const says = (message: object): void => ears.onmessage?.({ jsonrpc: "2.0", ...message } as JSONRPCMessage)
+  const emit = (message: object): void => listeners.onmessage?.({ jsonrpc: "2.0", ...message } as JSONRPCMessage)
   const initialized = {
     result: { protocolVersion: "2025-11-25", capabilities, serverInfo: { name: "memory", version: "1" } }
   }
   let closes = 0
-  const transport = Object.assign(ears, {
+  const transport = Object.assign(listeners, {
     start: () => Promise.resolve(),
     close: () => {
       closes++
-      ears.onclose?.()
+      listeners.onclose?.()
       return Promise.resolve()
     },
     send: (message: JSONRPCMessage) => {
@@ -37,12 +37,12 @@ const server = Effect.fnUntraced(function* (answers: Answers, capabilities: Reco
       if (!("method" in message) || !("id" in message)) return Promise.resolve()
       const answer =
         answers(message.method, message.params ?? {}) ?? (message.method === "initialize" ? initialized : undefined)
-      if (answer !== undefined && answer !== "nothing") queueMicrotask(() => says({ id: message.id, ...answer }))
+      if (answer !== undefined && answer !== "nothing") queueMicrotask(() => emit({ id: message.id, ...answer }))
       return Promise.resolve()
     }
   })
   const methods = () => sent.flatMap(({ method }) => (method === undefined ? [] : [method]))
-  return { way: { lost, transport }, lost, ears, says, methods, closes: () => closes }
+  return { way: { lost, transport }, lost, listeners, emit, methods, closes: () => closes }
 })
 
 const tool = (name: string, over: Record<string, unknown> = {}) => ({ name, inputSchema: { type: "object" }, ...over })
@@ -124,10 +124,10 @@ describe("a connection to a tool server", () => {
 
   it.effect("reports a changed list, and an error, once", () =>
     Effect.gen(function* () {
-      const { ears, says, way } = yield* server(() => undefined)
+      const { listeners, emit, way } = yield* server(() => undefined)
       const { changed, doubts } = yield* Connection.make(way)
-      for (let n = 0; n < 3; n++) says({ method: "notifications/tools/list_changed" })
-      for (let n = 0; n < 3; n++) ears.onerror?.(new Error("stray"))
+      for (let n = 0; n < 3; n++) emit({ method: "notifications/tools/list_changed" })
+      for (let n = 0; n < 3; n++) listeners.onerror?.(new Error("stray"))
       yield* Queue.take(changed)
       yield* Queue.take(doubts)
       yield* Effect.yieldNow
@@ -137,10 +137,10 @@ describe("a connection to a tool server", () => {
 
   it.effect("Connection.C1: ends when the server closes it, with the reason; the scope's end closes it", () =>
     Effect.gen(function* () {
-      const { closes, ears, way } = yield* server(() => undefined)
+      const { closes, listeners, way } = yield* server(() => undefined)
       const scope = yield* Scope.make()
       const { lost, ping } = yield* Scope.provide(Connection.make(way), scope)
-      ears.onclose?.()
+      listeners.onclose?.()
       assert.strictEqual(yield* lost, "it closed the connection")
       assert.isFalse((yield* Effect.flip(ping)).isRefusal)
       yield* Scope.close(scope, Exit.void)

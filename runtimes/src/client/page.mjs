@@ -1,4 +1,4 @@
-/** The program of a page of another origin than the service: `/page?url=URL&token=TOKEN`. Each line that it prints is a POST to its own origin. */
+/** Runs the test of the client in a page of another origin than the service: `/page?url=URL&token=TOKEN`. Each line that it prints is a POST to its own origin. */
 import { runClient } from "./client.mjs"
 
 const parameters = new URLSearchParams(location.search)

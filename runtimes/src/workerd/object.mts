@@ -1,4 +1,4 @@
-/** A Durable Object whose turns call the scripted provider. */
+/** The example of `@holdfast/cloudflare`'s README: a Durable Object. `main.ts` checks its types; it is never run. */
 import type { Model } from "holdfast"
 
 declare const model: Model

@@ -1,5 +1,5 @@
 /**
- * Sets up a command that reads the configuration, and writes what it has found.
+ * Declares the commands that read the configuration, and prints their results.
  *
  * The body gets the configuration, its secrets, and a logger that redacts them. `--log-level` overrides the log level of the
  * configuration. Every failure of the body becomes one paragraph without secrets.

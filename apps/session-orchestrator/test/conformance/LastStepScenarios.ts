@@ -1,4 +1,4 @@
-/** The last step of a turn, and what makes a step the last (rules A11, A12). */
+/** Scenarios of a turn's last step, and of what makes a step the last (rules A11, A12). */
 import * as Answers from "./Answers.ts"
 import {
   AT_LIMIT,

@@ -14,12 +14,11 @@ import {
   type Frame,
   SubscriberTooSlow,
   TurnConflict,
+  TurnNotFound,
   type TurnResult
 } from "../../src/engine/conversation/Conversations.ts"
-import { DryRuns } from "../../src/insight/dry-run/DryRuns.ts"
-import * as SchedulePreviews from "../../src/insight/dry-run/DryRuns.ts"
+import * as DryRuns from "../../src/insight/dry-run/DryRuns.ts"
 import { HealthReports } from "../../src/insight/inspection/endpoints/HealthReports.ts"
-import { TurnNotFound } from "../../src/engine/conversation/Conversations.ts"
 import { PeriodReports } from "../../src/insight/inspection/period/PeriodReports.ts"
 import { TurnLists } from "../../src/insight/inspection/TurnLists.ts"
 import { StoredTurns } from "../../src/insight/inspection/StoredTurns.ts"
@@ -237,10 +236,9 @@ export const make = () => {
           Effect.sync(() => [...turns.values()].findLast(({ conversationId }) => conversationId === id)?.turnId)
       }),
       Layer.mock(TurnLists, { setTitle: () => Effect.void }),
-      Layer.succeed(DryRuns, {
+      Layer.succeed(DryRuns.DryRuns, {
         run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }),
-        schedule: () =>
-          Effect.succeed(SchedulePreviews.scheduleOf({ model: { provider: "test", model: "m" }, retry: {} }))
+        schedule: () => Effect.succeed(DryRuns.scheduleOf({ model: { provider: "test", model: "m" }, retry: {} }))
       }),
       Layer.mock(PeriodReports, {}),
       Layer.mock(HealthReports, { configuration: { entries: [], unused: [], notices: [] } }),

@@ -1,4 +1,4 @@
-/** Files of a prompt: chosen, pasted, dropped; the limits before sending; images in their box. */
+/** Files of a prompt in a real browser: chosen, pasted, dropped; the limits before sending; images in their box. */
 import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { type Rig, seen } from "./Rig.ts"
 

@@ -1,6 +1,6 @@
 /**
- * Decodes the output items of one response: messages, reasoning, images and tool calls. A generated image is a file. Items of other
- * types, such as another hosted tool's, emit nothing.
+ * Decodes the output items of a response of the Responses API: messages, reasoning, images and tool calls. A generated image is a file.
+ * Items of other types, such as another hosted tool's, emit nothing.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"

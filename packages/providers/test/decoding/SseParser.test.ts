@@ -15,7 +15,7 @@ const read = (reads: ReadonlyArray<Uint8Array>): ReadonlyArray<Frame> => {
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-describe("EventStream", () => {
+describe("SseParser", () => {
   it("frames end at a blank line, with any line end", () => {
     for (const end of ["\n", "\r\n", "\r"]) {
       const text = ["event: a", "data: 1", "", ": comment", "data:2", "data: 3", "id: 7", "retry: 5", "", ""].join(end)

@@ -1,3 +1,4 @@
+/** Tests the content gate over scripts of faults, in each wire format: nothing of an attempt that failed before content passes. */
 import { describe, expect, it } from "@effect/vitest"
 import { Classification } from "@holdfast/policy"
 import * as fc from "fast-check"

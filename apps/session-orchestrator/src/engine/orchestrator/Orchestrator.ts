@@ -1,7 +1,7 @@
 /**
- * Implements `Conversations` in this process.
+ * Implements `Conversations`, the port that transports call, over the turns of this process.
  *
- * A turn that the last process did not seal goes on after the start, in the order of acceptance (Waking.U1). Calls about a conversation wait
+ * Turns that the last process did not seal are taken up at the start, oldest first (`Acceptance.takeUp`). Calls about a conversation wait
  * until that is done.
  */
 import { StorageError } from "@holdfast/journal"

@@ -1,4 +1,4 @@
-/** Tests the sentences of an explanation at the edges of possible facts. */
+/** Tests the sentences of an explanation, for facts that the turns of `Explanation.test.ts` do not have. */
 import { assert, describe, it } from "@effect/vitest"
 import { defined, type Failure, type TurnExplanation } from "@holdfast/wire"
 import * as Words from "../../../src/insight/inspection/Words.ts"
@@ -12,7 +12,7 @@ const retry = (over: Partial<TurnExplanation.ExplainedRetry> = {}, failed = fail
 const gaveUp = (over: Partial<TurnExplanation.GaveUp>, failed = failure): string =>
   Words.decision({ type: "gave-up", because: "budget", rules: ["D7"], ...over }, failed)
 
-describe("words that no turn of the explained ones has", () => {
+describe("words for a decision, a failure and a call", () => {
   it.each<[Partial<TurnExplanation.ExplainedRetry>, string]>([
     [{ delayMs: 1, scheduledMs: 0 }, "after 1 ms, the schedule's."],
     [
