@@ -190,7 +190,8 @@ const read = Effect.fnUntraced(function* (
   { client: { request, response }, key, provider, rest, retry }: Admitted,
   share: BodyBudget.BodyShare
 ): Effect.fn.Return<{ readonly body?: Buffer; readonly call?: GatedCall }, Response> {
-  if (request.headers.expect !== undefined) response.writeContinue()
+  // RFC 9110, section 10.1.1: a client of HTTP/1.0 would take it for the answer.
+  if (request.headers.expect !== undefined && request.httpVersion !== "1.0") response.writeContinue()
   const dialect = request.method === "POST" ? Dialects.of(rest) : undefined
   if (dialect === undefined || holding === undefined) return {}
   const read = yield* CallReader.read(request, maxBodyBytes, share)

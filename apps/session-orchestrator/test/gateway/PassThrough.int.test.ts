@@ -130,6 +130,19 @@ describe("a call through the gateway", () => {
     yield* Effect.promise(() => endpoint.calls[1]?.closed ?? Promise.reject(new Error("no call")))
   })
 
+  It.effect("has its body asked for with `100 Continue` once, and over HTTP/1.0 never", function* () {
+    const { service } = yield* start({ answer: ({ response }) => void response.writeHead(400).end("{}") })
+    for (const path of ["/to/own/files", "/to/own/chat/completions"])
+      for (const [version, first] of [
+        ["1.1", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 "],
+        ["1.0", "HTTP/1.1 400 "]
+      ]) {
+        const head = [`POST ${path} HTTP/${version}`, "host: 127.0.0.1", "expect: 100-continue", "content-length: 2"]
+        const answer = yield* Socket.raw(service.port, `${[...head, "connection: close"].join("\r\n")}\r\n\r\n{}`)
+        expect(answer.slice(0, first?.length)).toBe(first)
+      }
+  })
+
   It.effect("that breaks off at the endpoint breaks off at the client", function* () {
     const { service } = yield* start({
       answer: ({ response }) => {
