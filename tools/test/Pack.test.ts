@@ -6,7 +6,7 @@ import * as Subpaths from "../src/pack/Subpaths.ts"
 
 const marked = (text: string): string => PureModules.marked("A.js", text)
 
-it("P1: what is computed while a module is loaded may be left out, but for statements and what is awaited", () => {
+it("what is computed while a module is loaded may be left out, but for statements and what is awaited", () => {
   assert.strictEqual(marked("const a = f(1)"), "const a = /* @__PURE__ */ (() => (f(1)))()")
   assert.strictEqual(
     marked("export const a = { ...b, c: new D() }"),
@@ -26,7 +26,7 @@ it("P1: what is computed while a module is loaded may be left out, but for state
     assert.strictEqual(marked(kept), kept)
 })
 
-it("S1: published packages import each other's modules by subpath", () => {
+it("published packages import each other's modules by subpath", () => {
   const index = 'export * as Turn from "./turn/Turn.ts"\nexport { defined } from "./Defined.ts"'
   const modules = Subpaths.of("./src/index.ts", index)
   assert.deepStrictEqual(modules, { Turn: "./src/turn/Turn.ts" })

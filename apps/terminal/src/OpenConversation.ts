@@ -69,7 +69,7 @@ export const make = (options: Options): OpenConversation => {
       set({ sent: SentPrompts.without(cell.read().sent, text), isOpening: false })
       failed(error)
       const { keyboard } = cell.read()
-      // O2
+      // The prompt goes back, but not over a newer one.
       if (keyboard.editor.text === "")
         set({ keyboard: { ...keyboard, editor: Editor.withText(keyboard.editor, text) } })
     }

@@ -136,7 +136,7 @@ const anyStep = fc
   })
 
 describe("uiMessageStream", () => {
-  it("U1: the AI SDK reads the text that is persisted, whatever was voided or missed", async () => {
+  it("the AI SDK reads the text that is persisted, whatever was voided or missed", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { minLength: 1, maxLength: 4 }), async (steps) => {
         const events = [...steps.flatMap((step, at) => step(at)), END]
@@ -172,7 +172,7 @@ describe("uiMessageStream", () => {
     )
   })
 
-  it("U2: what was voided leaves the screen before anything follows", async () => {
+  it("what was voided leaves the screen before anything follows", async () => {
     const start: TurnEvent = { type: "step-start", ...ids, step: 0, target: "p/m" }
     const events = [
       start,
@@ -200,7 +200,7 @@ describe("uiMessageStream", () => {
     ])
   })
 
-  it("U3: a wait is transient: it reaches onData, and no message", async () => {
+  it("a wait is transient: it reaches onData, and no message", async () => {
     const retry: TurnEvent = {
       type: "provider-retry",
       ...ids,

@@ -80,7 +80,7 @@ describe("a call that parks", () => {
     assert.deepStrictEqual((await ask()).error, first, "its time has not come")
   })
 
-  it("P4: goes on where it parked: at its time, with the attempts that are left", async () => {
+  it("goes on where it parked: at its time, with the attempts that are left", async () => {
     const { ask, call, retries, store } = begin([[overloaded()], [overloaded()], ["Here."], ["Anew."]])
     isParkedUntil((await ask()).error, 1)
     isParkedUntil((await ask()).error, 1) // too early
@@ -95,7 +95,7 @@ describe("a call that parks", () => {
     assert.deepStrictEqual(await ask(), { seen: ["Anew."], error: undefined })
   })
 
-  it("P4: fails when its attempts are used up, over all its parts, and begins anew then", async () => {
+  it("fails when its attempts are used up, over all its parts, and begins anew then", async () => {
     const last = overloaded()
     const { ask, call, store } = begin([[overloaded()], [overloaded()], [last], ["Anew."]])
     for (const hours of [0, 1]) {

@@ -1,7 +1,7 @@
 /**
  * A `Journal` in memory, for tests and for turns that may end with their process.
  *
- * - It has the laws of `Journal` except J1: its records are gone with the process.
+ * - It has the laws of `Journal` except Journal.J1: its records are gone with the process.
  */
 import { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -22,7 +22,7 @@ export const make = (): Journal["Service"] => {
         const stored = turns.get(turnId) ?? []
         if (seq > stored.length) return Effect.die(new Error(`Turn ${turnId} has ${stored.length} records, not ${seq}`))
         const isFree = records.every((record, i) => isSame(stored[seq + i] ?? record, record))
-        if (!isFree) return Effect.fail(new JournalConflict({ turnId })) // J2
+        if (!isFree) return Effect.fail(new JournalConflict({ turnId })) // Journal.J2
         stored.push(...records.slice(stored.length - seq))
         turns.set(turnId, stored)
         return Effect.void

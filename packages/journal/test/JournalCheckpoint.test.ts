@@ -27,7 +27,7 @@ const names = Effect.map(
 const count = (effects: { runs: number }) => Effect.sync(() => ++effects.runs)
 
 describe("JournalCheckpoint", () => {
-  it.effect("K1: an effect that has succeeded is not run again, in this life or the next", () =>
+  it.effect("JournalCheckpoint.K1: an effect that has succeeded is not run again, in this life or the next", () =>
     Effect.gen(function* () {
       const effects = { runs: 0 }
       const first = yield* resume()
@@ -49,7 +49,7 @@ describe("JournalCheckpoint", () => {
   )
 
   it.effect(
-    "K2: a turn does not continue with a result whose record is refused, and its next life runs the effect again",
+    "JournalCheckpoint.K2: a turn does not continue with a result whose record is refused, and its next life runs the effect again",
     () =>
       Effect.gen(function* () {
         const effects = { runs: 0 }
@@ -63,7 +63,7 @@ describe("JournalCheckpoint", () => {
       }).pipe(Effect.provide(MemoryJournal.layer))
   )
 
-  it.effect("K2: a record that waits for its disk keeps the following records waiting, so there is no gap", () =>
+  it.effect("JournalCheckpoint.K2: a record that waits for its disk holds up the next ones, so there is no gap", () =>
     Effect.gen(function* () {
       const isFull = yield* Deferred.make<void>()
       let isFirst = true
@@ -89,7 +89,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(MemoryJournal.layer))
   )
 
-  it.effect("J2: of two processes that believe they run a turn one is stopped at its next record", () =>
+  it.effect("Journal.J2: of two processes that believe they run a turn one is stopped at its next record", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* resume(), yield* resume()]
       yield* one.run("a", Schema.Number, Effect.succeed(1))
@@ -121,22 +121,24 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(MemoryJournal.layer))
   )
 
-  it.effect("K2: the number of a mark is used up, also when its turn is interrupted before the disk has answered", () =>
-    Effect.gen(function* () {
-      const written = yield* Deferred.make<void>()
-      const answered = yield* Deferred.make<void>()
-      const checkpoint = yield* resume((append) =>
-        append.pipe(Effect.tap(Deferred.succeed(written, undefined)), Effect.tap(Deferred.await(answered)))
-      )
-      const mark = checkpoint.mark?.("mark") ?? Effect.die("The checkpoint has no marks.")
-      const marking = yield* Effect.forkChild(mark, { startImmediately: true })
-      yield* Deferred.await(written)
-      const ending = yield* Effect.forkChild(Fiber.interrupt(marking), { startImmediately: true })
-      yield* Deferred.succeed(answered, undefined)
-      yield* Fiber.join(ending)
-      yield* checkpoint.run("next", Schema.Number, Effect.succeed(1))
-      assert.deepStrictEqual(yield* names, ["mark", "next"])
-    }).pipe(Effect.provide(MemoryJournal.layer))
+  it.effect(
+    "JournalCheckpoint.K2: the number of a mark is used up, also when its turn is interrupted before the disk has answered",
+    () =>
+      Effect.gen(function* () {
+        const written = yield* Deferred.make<void>()
+        const answered = yield* Deferred.make<void>()
+        const checkpoint = yield* resume((append) =>
+          append.pipe(Effect.tap(Deferred.succeed(written, undefined)), Effect.tap(Deferred.await(answered)))
+        )
+        const mark = checkpoint.mark?.("mark") ?? Effect.die("The checkpoint has no marks.")
+        const marking = yield* Effect.forkChild(mark, { startImmediately: true })
+        yield* Deferred.await(written)
+        const ending = yield* Effect.forkChild(Fiber.interrupt(marking), { startImmediately: true })
+        yield* Deferred.succeed(answered, undefined)
+        yield* Fiber.join(ending)
+        yield* checkpoint.run("next", Schema.Number, Effect.succeed(1))
+        assert.deepStrictEqual(yield* names, ["mark", "next"])
+      }).pipe(Effect.provide(MemoryJournal.layer))
   )
 
   it.effect("rule C10: a record that cannot be read is a counted defect, and does not count as missing", () =>

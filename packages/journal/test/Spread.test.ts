@@ -47,7 +47,7 @@ describe("Spread", () => {
     )
   })
 
-  it("S3: any number of due turns start within the window, no two at the same moment", () => {
+  it("any number of due turns start within the window, no two at the same moment", () => {
     for (const count of [1, 2, 3_000, 3_001, 50_000]) {
       const starts = Array.from(Spread.startsOf(sleepersOf(Array(count).fill(NOW - 1)), NOW).values())
       expect(starts).toHaveLength(count)

@@ -279,7 +279,7 @@ it.live("ten thousand sleepers share one timer, and no timer is left after them"
   )
 )
 
-it.live("R2: interrupting a sleep ends its timer, and so does the end of the layer", () =>
+it.live("Timer.R2: interrupting a sleep ends its timer, and so does the end of the layer", () =>
   Effect.gen(function* () {
     const hand = handClock()
     yield* Effect.gen(function* () {

@@ -84,7 +84,7 @@ const isTimerLength = (ms: number) => Number.isInteger(ms) && ms >= 1 && ms <= W
 const runs = { numRuns: 200 }
 
 describe("Wait", () => {
-  it("T1: on a machine without events a wait takes exactly its length", () => {
+  it("on a machine without events a wait takes exactly its length", () => {
     fc.assert(
       fc.property(lengths, (lengthMs) => {
         expect(live(lengthMs, []).trueMs).toBe(lengthMs)
@@ -93,7 +93,7 @@ describe("Wait", () => {
     )
   })
 
-  it("T2: whatever the clock is set to, a wait takes no longer than its length of awake time", () => {
+  it("whatever the clock is set to, a wait takes no longer than its length of awake time", () => {
     fc.assert(
       fc.property(lengths, fc.array(fc.oneof(steps, suspends), { maxLength: 12 }), (lengthMs, happenings) => {
         expect(live(lengthMs, happenings).monotonicMs).toBeLessThanOrEqual(lengthMs)
@@ -148,7 +148,7 @@ describe("Wait", () => {
     )
   })
 
-  it("T5: every sleep is at least a millisecond, and fits every timer", () => {
+  it("every sleep is at least a millisecond, and fits every timer", () => {
     fc.assert(
       fc.property(lengths, fc.array(fc.oneof(steps, suspends), { maxLength: 12 }), (lengthMs, happenings) => {
         expect(live(lengthMs, happenings).wrongSleeps).toEqual([])
@@ -164,7 +164,7 @@ describe("Wait", () => {
   })
 })
 
-it("T3, T5: the clocks are read again after at most 30 seconds, and after at least a millisecond", () => {
+it("the clocks are read again after at most 30 seconds, and after at least a millisecond", () => {
   const now = { wallMs: 0, monotonicMs: 0 }
   const sleepMs = (endMs: number) => Wait.next(Wait.until(endMs, now), now)
   expect(sleepMs(3_600_000)).toEqual({ _tag: "Sleep", sleepMs: 30_000 })

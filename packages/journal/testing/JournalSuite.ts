@@ -41,7 +41,7 @@ export const suite = <R>(name: string, { accept, journal, layer, seal }: Subject
       expect(yield* journal.load(turnId(9))).toEqual([])
     }))
 
-  test("J1: records come back as they were written, in the order of their numbers", (journal) =>
+  test("Journal.J1: records come back as they were written, in the order of their numbers", (journal) =>
     Effect.gen(function* () {
       const records = Array.from({ length: 30 }, (_, n) => record(n))
       for (const [seq, each] of records.entries()) yield* journal.append(turnId(1), seq, each)
@@ -77,7 +77,7 @@ export const suite = <R>(name: string, { accept, journal, layer, seal }: Subject
       expect(yield* journal.load(turnId(1))).toEqual([record(0), record(1)])
     }))
 
-  test("J2: a different record under a taken number is a conflict, and the first one stays", (journal) =>
+  test("Journal.J2: a different record under a taken number is a conflict, and the first one stays", (journal) =>
     Effect.gen(function* () {
       yield* journal.append(turnId(1), 0, record(0))
       for (const other of [record(0, "another value"), { ...record(0), name: "step/0/sleep/0" }]) {
@@ -97,7 +97,7 @@ export const suite = <R>(name: string, { accept, journal, layer, seal }: Subject
       expect(yield* journal.load(turnId(1))).toEqual([record(0), record(1), record(2)])
     }))
 
-  test("J2: of many writers of one number at once one succeeds", (journal) =>
+  test("Journal.J2: of many writers of one number at once one succeeds", (journal) =>
     Effect.gen(function* () {
       const writers = Array.from({ length: 20 }, (_, writer) =>
         Effect.result(journal.append(turnId(1), 0, record(0, { writer })))

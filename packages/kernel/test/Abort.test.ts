@@ -425,7 +425,7 @@ describe("an abort of a turn that resumes", () => {
     })
   )
 
-  it.effect("Run.S2: stops it if its events cannot be persisted again, and writes nothing", () =>
+  it.effect("stops it if its events cannot be persisted again, and writes nothing", () =>
     Effect.gen(function* () {
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
       const sink = new RecordingSink.RecordingSink()
@@ -444,7 +444,7 @@ describe("an abort of a turn that resumes", () => {
 })
 
 describe("a port that interrupts itself", () => {
-  bothWays("Tools.T1: in a tool is answered like a failure of the tool", (start) =>
+  bothWays("in a tool is answered like a failure of the tool", (start) =>
     Effect.gen(function* () {
       const toolbox = { definitions: [], run: () => Effect.interrupt }
       const run = yield* start({ scripts: [tools(call("moody")), answer("I see")], toolbox })

@@ -26,7 +26,7 @@ const becauseOf = (given: Partial<Directive.Situation>, strategy: typeof patient
 }
 
 describe("Directive", () => {
-  it("D3: a retryable failure is retried after the strategy's delay, up to an absolute moment", () => {
+  it("rule D3: a retryable failure is retried after the strategy's delay, up to an absolute moment", () => {
     assert.deepStrictEqual(Directive.decide(situation({ retries: 3 }), patient), {
       _tag: "Retry",
       attempt: 3,
@@ -36,7 +36,7 @@ describe("Directive", () => {
     assert.strictEqual(becauseOf({ failure: unauthorized }), "not-retryable")
   })
 
-  it("D4: content outweighs everything else", () => {
+  it("rule D4: content outweighs everything else", () => {
     for (const failure of [overloaded, badGateway, bug, { ...overloaded, reason: "aborted" as const }]) {
       assert.strictEqual(becauseOf({ failure, contentSeen: true }), "after-content")
     }

@@ -221,7 +221,7 @@ describe("a turn that is stepped", () => {
     assert.strictEqual(turn.state.ledger.tally.attempts, 0)
   })
 
-  it("Engine.E3, C10: a defect seals the turn as failed, once what is open is on disk", () => {
+  it("Engine.E3: a defect seals the turn as failed, once what is open is on disk", () => {
     const { service } = new TestStrategy.TestStrategy({ delays: [5_000] })
     const decide = () => {
       throw new Error("a bug")

@@ -162,7 +162,7 @@ describe("a patient call", () => {
     })
   )
 
-  it.effect("P3: a consumer that stops closes the connection", () =>
+  it.effect("a consumer that stops closes the connection", () =>
     Effect.gen(function* () {
       const closed = yield* Queue.unbounded<string>()
       const one = world([])

@@ -91,7 +91,7 @@ describe("a call", () => {
   )
 
   Property.prop(
-    "ProviderCall.L1, L2: gives no read while it is paused, and one end, behind all reads",
+    "ProviderCall.L1, ProviderCall.L2: gives no read while it is paused, and one end, behind all reads",
     fc.record({ course: courses, pauses: fc.array(fc.constantFrom("no", "at once", "later"), { maxLength: 8 }) }),
     ({ course, pauses }) =>
       Effect.scoped(

@@ -203,8 +203,8 @@ describe("the question to a router", () => {
   )
 
   for (const [title, script] of [
-    ["D4: content that has been seen", emits(overloaded, text("Hal"))],
-    ["P2: a context that is too long", emits(overflow)]
+    ["rule D4: content that has been seen", emits(overloaded, text("Hal"))],
+    ["rule P2: a context that is too long", emits(overflow)]
   ] as const) {
     bothWays(`${title} is never sent again`, (start) =>
       Effect.gen(function* () {

@@ -8,7 +8,7 @@
 interface Entry<A> {
   readonly item: A
   readonly key: number
-  /** Counts up with every item, and orders equal keys (H1). */
+  /** Counts up with every item, and orders equal keys. */
   readonly order: number
   index: number
 }

@@ -31,7 +31,7 @@ const freePort = (): Promise<number> =>
   })
 
 describe("engines", () => {
-  it("P5: Temporal writes the delay, or that there is none, into the failure that its server gets", () => {
+  it("rule P5: Temporal writes the delay, or that there is none, into the failure that its server gets", () => {
     const failure = temporal(ApplicationFailure)
     const written = (error: unknown) =>
       new DefaultFailureConverter().errorToFailure(failure(error, { attempt: 1 }), defaultPayloadConverter)
@@ -41,7 +41,7 @@ describe("engines", () => {
     assert.equal(written(UNAUTHORIZED)?.nonRetryable, true)
   })
 
-  it("P5: Inngest answers its server with the delay, or with no retry", async () => {
+  it("rule P5: Inngest answers its server with the delay, or with no retry", async () => {
     const client = new Inngest({ id: "app", isDev: true })
     const failure = inngest({ NonRetriableError, RetryAfterError })
     const fn = client.createFunction({ id: "ask", retries: 20, triggers: [{ event: "ask" }] }, ({ attempt, event }) => {
@@ -74,7 +74,7 @@ describe("engines", () => {
     assert.equal((await answer(false)).headers.get("x-inngest-no-retry"), "true")
   })
 
-  it("P5: Workflow has its own errors, with the time of the next attempt", () => {
+  it("rule P5: Workflow has its own errors, with the time of the next attempt", () => {
     const failure = workflow({ FatalError, RetryableError })
     const retried = failure(LIMITED, { attempt: 1, stepStartedAt: new Date() })
     assert.ok(RetryableError.is(retried))
@@ -82,14 +82,14 @@ describe("engines", () => {
     assert.ok(FatalError.is(failure(UNAUTHORIZED, { attempt: 1 })))
   })
 
-  it("P5: Trigger.dev's hook returns the time of the next attempt, or that there is none", () => {
+  it("rule P5: Trigger.dev's hook returns the time of the next attempt, or that there is none", () => {
     const caught = (error: unknown): HandleErrorModificationOptions | undefined =>
       trigger()({ error, ctx: { attempt: { number: 1 }, run: {} } })
     assert.ok((caught(LIMITED)?.retryAt?.getTime() ?? 0) >= Date.now() + (TWO_HOURS_S - 60) * 1_000)
     assert.deepEqual(caught(UNAUTHORIZED), { skipRetrying: true })
   })
 
-  it("X1: DBOS keeps each attempt as a step and each wait as a sleep, and throws what was given up", async () => {
+  it("rule X1: DBOS keeps each attempt as a step and each wait as a sleep, and throws what was given up", async () => {
     const databaseDir = mkdtempSync(join(tmpdir(), "holdfast-engines-"))
     const port = await freePort()
     const login = { user: "postgres", password: "postgres" }

@@ -29,7 +29,7 @@ const weatherTool = (onRun: () => void) =>
   )
 
 describe("LangChain", () => {
-  it("D4: streams one answer through a 529, an error in the stream, a stall and a cut, with its usage", () =>
+  it("rule D4: streams one answer through a 529, an error in the stream, a stall and a cut, with its usage", () =>
     withProvider(OUTAGE, async (url, requests) => {
       const retries: Array<Retry> = []
       const tokens: Array<string> = []
@@ -52,7 +52,7 @@ describe("LangChain", () => {
       assert.equal(whole.response_metadata["model_name"], "m")
     }))
 
-  it("D4: the same for its stream of events", () =>
+  it("rule D4: the same for its stream of events", () =>
     withProvider(OUTAGE, async (url, requests) => {
       const events: Array<string> = []
       for await (const event of patient(url).streamEvents("Are you there?")) events.push(event.event)
@@ -61,7 +61,7 @@ describe("LangChain", () => {
       assert.equal(requests().length, 5)
     }))
 
-  it("D4: the same for an invocation, with its usage and metadata", () =>
+  it("rule D4: the same for an invocation, with its usage and metadata", () =>
     withProvider("529,stall,503", async (url, requests) => {
       const retries: Array<Retry> = []
       const message = await patient(url, retries).invoke("Are you there?")
@@ -71,7 +71,7 @@ describe("LangChain", () => {
       assert.equal(requests().length, 4)
     }))
 
-  it("D4: nothing is called again when callbacks have tokens of a model that streams its invocations", () =>
+  it("rule D4: nothing is called again when callbacks have tokens of a model that streams its invocations", () =>
     withProvider("cut-after-2", async (url, requests) => {
       const model = bare(url, { streaming: true })
       const tokens: Array<string> = []
@@ -82,7 +82,7 @@ describe("LangChain", () => {
     }))
 
   for (const events of [false, true])
-    it(`C6: a stream that ends without a finish reason has failed, behind its text (${events ? "events" : "chunks"})`, () =>
+    it(`rule C6: a stream that ends without a finish reason has failed, behind its text (${events ? "events" : "chunks"})`, () =>
       withProvider("ends-after-2", async (url, requests) => {
         const model = patient(url)
         const seen: Array<unknown> = []
@@ -116,7 +116,7 @@ describe("LangChain", () => {
       assert.equal(requests().length, 2)
     }))
 
-  it("C9: there is one patience, under the model and above it", () =>
+  it("rule C9: there is one patience, under the model and above it", () =>
     withProvider("500x*", async (url, requests) => {
       const again = modelRetryMiddleware({ maxRetries: 3, initialDelayMs: 1, onFailure: "error" })
       const agent = createAgent({ model: patient(url, [], 2), tools: [], middleware: [again] })
@@ -126,7 +126,7 @@ describe("LangChain", () => {
       assert.equal(requests().length, 6)
     }))
 
-  it("C9: without it LangChain makes the retries that it was told to", () =>
+  it("rule C9: without it LangChain makes the retries that it was told to", () =>
     withProvider("500x2", async (url, requests) => {
       await assert.rejects(bare(url, { maxRetries: 1 }).invoke("Hello"))
       assert.equal(requests().length, 2)
@@ -161,7 +161,7 @@ describe("LangChain", () => {
     })
 
   for (const isStreamed of [true, false])
-    it(`C8: a silence closes the connection (${isStreamed ? "streamed" : "not streamed"})`, async () => {
+    it(`rule C8: a silence closes the connection (${isStreamed ? "streamed" : "not streamed"})`, async () => {
       const provider = await silentProvider()
       const model = holdfast(bare(provider.url), {
         retry: { maxRetries: 0, requestTimeout: { firstContent: "50 millis" } }

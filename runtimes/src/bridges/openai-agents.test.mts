@@ -20,7 +20,7 @@ const runnerAt = (baseURL: string, retries: Array<Retry> = []) =>
 const agent = new Agent({ name: "Guide", model: "m" })
 
 describe("the OpenAI Agents SDK", () => {
-  it("D4: streams one answer through a 529, an error in the stream, a stall and a cut, with its usage", () =>
+  it("rule D4: streams one answer through a 529, an error in the stream, a stall and a cut, with its usage", () =>
     withProvider("529,error-in-stream,stall,cut", async (url, requests) => {
       const retries: Array<Retry> = []
       const result = await runnerAt(url, retries).run(agent, "Are you there?", { stream: true })
@@ -43,7 +43,7 @@ describe("the OpenAI Agents SDK", () => {
       assert.ok(inputTokens > 0 && outputTokens > 0, `${inputTokens} and ${outputTokens} tokens`)
     }))
 
-  it("C6: a stream that ends without a finish reason has failed, behind its text", () =>
+  it("rule C6: a stream that ends without a finish reason has failed, behind its text", () =>
     withProvider("ends-after-2", async (url, requests) => {
       const result = await runnerAt(url).run(agent, "Are you there?", { stream: true })
       let text = ""
@@ -79,7 +79,7 @@ describe("the OpenAI Agents SDK", () => {
         assert.match(requests().at(-1) ?? "", /Bergen 1/)
       }))
 
-  it("C9: there is one patience, under the model and above it", () =>
+  it("rule C9: there is one patience, under the model and above it", () =>
     withProvider("500x*", async (url, requests) => {
       const modelProvider = holdfast(providerAt(url), { retry: { ...AT_ONCE, maxRetries: 2 } })
       const retried = agent.clone({ modelSettings: { retry: { maxRetries: 5, policy: () => true } } })
@@ -87,7 +87,7 @@ describe("the OpenAI Agents SDK", () => {
       assert.equal(requests().length, 3)
     }))
 
-  it("C9: without it the OpenAI client makes three requests", () =>
+  it("rule C9: without it the OpenAI client makes three requests", () =>
     withProvider("500x*;header:retry-after-ms=1", async (url, requests) => {
       await assert.rejects(new Runner({ modelProvider: providerAt(url) }).run(agent, "Hello"), { status: 500 })
       assert.equal(requests().length, 3)
@@ -122,7 +122,7 @@ describe("the OpenAI Agents SDK", () => {
     })
 
   for (const stream of [true, false])
-    it(`C8: a silence closes the connection (${stream ? "streamed" : "not streamed"})`, async () => {
+    it(`rule C8: a silence closes the connection (${stream ? "streamed" : "not streamed"})`, async () => {
       const provider = await silentProvider()
       const retry = { maxRetries: 0, requestTimeout: { firstContent: "50 millis" } }
       const runner = new Runner({ modelProvider: holdfast(providerAt(provider.url), { retry }) })

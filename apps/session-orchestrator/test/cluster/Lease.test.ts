@@ -50,7 +50,7 @@ describe("Lease", () => {
     })
   }
 
-  It.effect("L1: what counts is when it was asked, not when the answer came", function* () {
+  It.effect("Lease.L1: what counts is when it was asked, not when the answer came", function* () {
     const { of, storage } = yield* makeWith((storage) => ({
       ...storage,
       acquire: (...asked) => Effect.delay(storage.acquire(...asked), Lease.SURE_MS - 1_000)

@@ -41,7 +41,7 @@ const messageOf = <A, E>(exit: Exit.Exit<A, E>): string =>
   Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "it succeeded"
 
 describe("Owner.reached", () => {
-  It.effect("O4: gives up after 30 seconds, however long each try takes", function* () {
+  It.effect("gives up after 30 seconds, however long each try takes", function* () {
     for (const takes of [0, 1_000, 4_900, 60_000]) {
       const { exit, ms } = yield* timed(Owner.reached(Effect.void)(unowned(takes)))
       expect(messageOf(exit)).toContain("No runner could be reached that owns this conversation")
@@ -51,7 +51,7 @@ describe("Owner.reached", () => {
     expect([messageOf(exit), ms]).toEqual([expect.stringContaining("No runner could be reached"), 30_000])
   })
 
-  It.effect("O5: gives up within 10 seconds without a database, with the database's error", function* () {
+  It.effect("gives up within 10 seconds without a database, with the database's error", function* () {
     for (const takes of [0, 1_000, 3_000]) {
       const { exit, ms } = yield* timed(Owner.reached(Effect.delay(Effect.fail(away), "1500 millis"))(unowned(takes)))
       expect(messageOf(exit)).toContain("The database is away.")
@@ -60,7 +60,7 @@ describe("Owner.reached", () => {
     }
   })
 
-  It.effect("O5: so it does where a try does not answer, in a region without interruption too", function* () {
+  It.effect("so it does where a try does not answer, in a region without interruption too", function* () {
     for (const call of [Effect.never, Effect.uninterruptible(Effect.never)]) {
       const { exit, ms } = yield* timed(Owner.reached(Effect.fail(away))(call))
       expect([messageOf(exit), ms]).toEqual([expect.stringContaining("The database is away."), 6_000])
@@ -68,7 +68,7 @@ describe("Owner.reached", () => {
   })
 
   It.effect(
-    "O5: a database that does not answer once is asked again, and an owner that answers late is not given up for it",
+    "a database that does not answer once is asked again, and an owner that answers late is not given up for it",
     function* () {
       let checks = 0
       const check = Effect.suspend(() => (++checks % 2 === 1 ? Effect.fail(away) : Effect.void))
@@ -78,7 +78,7 @@ describe("Owner.reached", () => {
     }
   )
 
-  It.effect("O1: a take-over is waited for, and the database is asked seldom meanwhile", function* () {
+  It.effect("Owner.O1: a take-over is waited for, and the database is asked seldom meanwhile", function* () {
     let [checks, tries] = [0, 0]
     const check = Effect.sync(() => void checks++)
     const owner = Effect.suspend(() => (++tries <= 100 ? unowned() : Effect.succeed("done")))
@@ -88,7 +88,7 @@ describe("Owner.reached", () => {
   })
 
   It.effect(
-    "O1: an owner that goes while it is asked is followed by the next; what an owner refuses is refused",
+    "Owner.O1: an owner that goes while it is asked is followed by the next; what an owner refuses is refused",
     function* () {
       let tries = 0
       const going = Effect.suspend(() => (++tries === 1 ? Effect.interrupt : Effect.succeed("done")))
@@ -98,7 +98,7 @@ describe("Owner.reached", () => {
     }
   )
 
-  It.effect("O1: a call in this process has no limits of these, until its owner goes", function* () {
+  It.effect("Owner.O1: a call in this process has no limits of these, until its owner goes", function* () {
     const here = (call: Effect.Effect<string>) => timed(Owner.reached(Effect.fail(away))(call, () => true))
     expect((yield* here(Effect.delay(Effect.succeed("done"), "1 minute"))).ms).toBe(60_000)
     expect(messageOf((yield* here(Effect.delay(Effect.interrupt, "1 minute"))).exit)).toContain("The database is away.")
@@ -122,7 +122,7 @@ describe("Owner.followed", () => {
   })
 
   It.effect(
-    "O6: the request to a silent runner ends, and the request to a runner with signs of life continues",
+    "Owner.O6: the request to a silent runner ends, and the request to a runner with signs of life continues",
     function* () {
       const asked: Array<number> = []
       const signs = Stream.map(Stream.tick(Frames.SIGN_INTERVAL), (): Batch => [])
@@ -137,7 +137,7 @@ describe("Owner.followed", () => {
     }
   )
 
-  It.effect("O3: asks less and less often for a turn that stops whenever it is run", function* () {
+  It.effect("asks less and less often for a turn that stops whenever it is run", function* () {
     const asked: Array<number> = []
     const stopped = Stream.unwrap(
       Effect.map(Clock.currentTimeMillis, (now) => {

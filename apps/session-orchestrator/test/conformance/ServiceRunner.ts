@@ -166,13 +166,13 @@ const explained = Effect.fnUntraced(function* (
   assert.deepStrictEqual(
     attempts.map(({ target }) => target),
     calls.map(({ target }) => target),
-    "X9: calls"
+    "rule X9: calls"
   )
   const retries = attempts.flatMap(({ decision }) => (decision?.type === "retry" ? [decision] : []))
   assert.deepStrictEqual(
     retries.map(({ delayMs, retryAt }) => [delayMs, retryAt]),
     events.flatMap((event) => (event.type === "provider-retry" ? [[event.delayMs, event.retryAt]] : [])),
-    "X9: retries"
+    "rule X9: retries"
   )
 })
 

@@ -62,7 +62,7 @@ const lastOf = (text: string): unknown => {
   return data === undefined ? undefined : JSON.parse(data)
 }
 
-It.effect("LiveResponse.L7: writes to many fast clients are spread over several turns of the event loop", function* () {
+It.effect("writes to many fast clients are spread over several turns of the event loop", function* () {
   const { events, path, server } = yield* withHistory
   const clients = yield* Effect.forEach(Array.from({ length: 24 }), () => server.open({ path }))
   server.conversations.emit("t", [events.start])

@@ -49,7 +49,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     if (isSealed) yield* Logged.events(NumberedData.turnId(of), [NumberedData.end(of, of)], 1)
   })
 
-  test("X15: a conversation is deleted with everything in it, and nothing else is", function* () {
+  test("rule X15: a conversation is deleted with everything in it, and nothing else is", function* () {
     const deletions = yield* Deletions
     const store = yield* Store
     yield* write(1, true)
@@ -67,7 +67,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     expect(listed.map(({ turn }) => turn.turnId)).toEqual([2, 1].map(NumberedData.turnId))
   })
 
-  test("X15: a conversation whose turn has not ended stays", function* () {
+  test("rule X15: a conversation whose turn has not ended stays", function* () {
     const deletions = yield* Deletions
     yield* write(1, false)
     const before = yield* rows
@@ -75,7 +75,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     expect(yield* rows).toEqual(before)
   })
 
-  test("X15: a conversation of thousands of events is deleted in parts, all in one transaction", function* () {
+  test("rule X15: a conversation of thousands of events is deleted in parts, all in one transaction", function* () {
     const deletions = yield* Deletions
     const sql = yield* SqlClient.SqlClient
     yield* write(1, true)
@@ -95,7 +95,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     expect(yield* rows).toEqual(before)
   })
 
-  test("X15: rows that refer to a deleted row are found by an index", function* () {
+  test("rule X15: rows that refer to a deleted row are found by an index", function* () {
     const sql = yield* SqlClient.SqlClient
     const references = yield* sql<{ readonly name: string; readonly columns: string }>`${sql.onDialectOrElse({
       pg: () => sql`SELECT conrelid::regclass::text AS name, (SELECT string_agg(a.attname, ',' ORDER BY a.attname)

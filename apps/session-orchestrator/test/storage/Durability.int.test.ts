@@ -39,7 +39,7 @@ const killAfter = async (filename: string, events: number): Promise<ReadonlyArra
 for (let kill = 0; kill < KILLS; kill++) {
   const events = 1 + ((Math.imul(SEED + kill, 0x9e3779b1) >>> 0) % MOST_WRITES)
   It.live(
-    `W1: after kill -9 every write that was acknowledged is there (seed ${SEED}, ${events} events)`,
+    `TurnLog.W1: after kill -9 every write that was acknowledged is there (seed ${SEED}, ${events} events)`,
     function* () {
       const filename = yield* TemporaryFile.temporaryFile
       const acknowledged = yield* Effect.promise(() => killAfter(filename, events))

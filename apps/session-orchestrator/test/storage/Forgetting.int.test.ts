@@ -30,7 +30,7 @@ const sweep = Effect.fnUntraced(function* (sealedBefore: number) {
   return { batches, forgotten }
 })
 
-It.live("N1: old journals of sealed turns are deleted; other journals, and all events, stay", function* () {
+It.live("old journals of sealed turns are deleted; other journals, and all events, stay", function* () {
   const filename = yield* TemporaryFile.temporaryFile
   yield* Effect.gen(function* () {
     const store = yield* Store

@@ -282,7 +282,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     expect(yield* unsealedOf(2)).toEqual([])
   })
 
-  test("W3: a turn's end is stored with its event, and a second end is refused", function* () {
+  test("TurnLog.W3: a turn's end is stored with its event, and a second end is refused", function* () {
     const store = yield* NumberedData.oneTurn
     yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, 0), NumberedData.end(1, 1)], 0)
     const late = { ...NumberedData.end(1, 1), status: "failed" as const }
@@ -375,7 +375,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     })
   })
 
-  test("W2: events that are written again come back with their ids, and nothing changes", function* () {
+  test("TurnLog.W2: events that are written again come back with their ids, and nothing changes", function* () {
     const store = yield* NumberedData.oneTurn
     const [a, b, c] = [NumberedData.message(1, 1, 0), NumberedData.usage(1, 1, 1), NumberedData.message(1, 1, 1)]
     const first = yield* Logged.events(NumberedData.turnId(1), [a, b], 0)

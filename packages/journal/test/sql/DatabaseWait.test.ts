@@ -21,7 +21,7 @@ const trying = (takes: Duration.Input, failures: ReadonlyArray<string>) => {
 const forever = Array.from({ length: 1_000 }, () => "busy")
 
 describe("DatabaseWait", () => {
-  it.effect("P1: begins no try after the limit, whatever the length of each", () =>
+  it.effect("begins no try after the limit, whatever the length of each", () =>
     Effect.gen(function* () {
       for (const takes of [0, 50, 900, 1_700, 5_000]) {
         const { effect, tries } = trying(takes, forever)
@@ -55,7 +55,7 @@ describe("DatabaseWait", () => {
   const within = DatabaseWait.within(Duration.seconds(8), () => "silent")
 
   it.effect(
-    "P2: abandons an effect that does not end, also in an uninterruptible region, without waiting for its end",
+    "abandons an effect that does not end, also in an uninterruptible region, without waiting for its end",
     () =>
       Effect.gen(function* () {
         let isInterrupted = false

@@ -71,7 +71,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G1: a caller continues only after the commit", () =>
+  it.effect("GroupCommit.G1: a caller continues only after the commit", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const [written, go] = [yield* Latch.make(), yield* Latch.make()]
@@ -88,7 +88,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G2: a refused write fails alone", () =>
+  it.effect("GroupCommit.G2: a refused write fails alone", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const refusal: Refusal = { scope: "one", why: "taken" }
@@ -105,7 +105,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G3: an error that concerns all fails all writes, leaves nothing, and does not stop later writes", () =>
+  it.effect("GroupCommit.G3: an error that concerns all fails every write, leaves nothing, stops no later one", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const full: Refusal = { scope: "all", why: "disk full" }
@@ -121,7 +121,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G3: an error that concerns all also fails the writes queued meanwhile, and no later write", () =>
+  it.effect("GroupCommit.G3: an error that concerns all also fails the writes queued meanwhile, no later one", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const away: Refusal = { scope: "busy", why: "away" }
@@ -147,7 +147,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G4: a commit without an answer is abandoned, and the next is made", () =>
+  it.effect("a commit without an answer is abandoned, and the next is made", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const silent: Refusal = { scope: "busy", why: "silent" }
@@ -169,7 +169,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G4: a commit waits for a lock, up to a limit", () =>
+  it.effect("a commit waits for a lock, up to a limit", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const locked: Refusal = { scope: "busy", why: "locked" }
@@ -190,7 +190,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G5: closing commits the queued writes, and accepts no more", () =>
+  it.effect("closing commits the queued writes, and accepts no more", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const { queued, write } = yield* Effect.scoped(
@@ -206,7 +206,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G5: the write of an interrupted caller is made all the same", () =>
+  it.effect("the write of an interrupted caller is made all the same", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const write = yield* start(insert, options)
@@ -259,11 +259,11 @@ describe("GroupCommit", () => {
       })
     )
 
-  it.effect("G6: many callers that write again one after another after their commit are in one commit again", () =>
+  it.effect("many callers that write again one after another after their commit are in one commit again", () =>
     Effect.map(crowd(false), (commits) => assert.deepStrictEqual(commits, [6, 6]))
   )
 
-  it.effect("G9: on a server the first of these callers do not wait for the last where the process is busy", () =>
+  it.effect("on a server the first of these callers do not wait for the last where the process is busy", () =>
     Effect.map(crowd(true), ([first, second = 0, ...more]) => {
       assert.strictEqual(first, 6)
       assert.isBelow(second, 6)

@@ -32,7 +32,7 @@ describe("GroupRead", () => {
     })
   )
 
-  it.effect("G1: a read of damaged rows fails alone", () =>
+  it.effect("GroupRead.G1: a read of damaged rows fails alone", () =>
     Effect.gen(function* () {
       const { read } = yield* reader(64)
       assert.deepStrictEqual(yield* together(["a", "!b", "c"].map(read)), [
@@ -43,7 +43,7 @@ describe("GroupRead", () => {
     })
   )
 
-  it.effect("G4: an error that concerns all fails all waiting callers, with one query, and no later caller", () =>
+  it.effect("GroupRead.G4: an error that concerns all fails all that wait, with one query, and no later caller", () =>
     Effect.gen(function* () {
       const { queries, read } = yield* reader(2)
       const asked = yield* Effect.forkChild(together(["?", "b", "c", "d", "e"].map(read)), { startImmediately: true })
@@ -58,7 +58,7 @@ describe("GroupRead", () => {
     })
   )
 
-  it.effect("G3: an interrupted read is not made", () =>
+  it.effect("GroupRead.G3: an interrupted read is not made", () =>
     Effect.gen(function* () {
       const { queries, read } = yield* reader(64)
       const [gone, stays] = yield* Effect.forEach(["a", "b"], (name) =>

@@ -36,7 +36,7 @@ describe("SqliteClient", () => {
       expect((yield* Effect.flip(sql`SELECT ${{ not: "a value" }}`)).message).toContain("cannot store")
     }))
 
-  test("S3: an integer too large for a number is refused, and exact as a bigint", (sql) =>
+  test("an integer too large for a number is refused, and exact as a bigint", (sql) =>
     Effect.gen(function* () {
       const large = sql<{ readonly n: bigint }>`SELECT 9007199254740993 AS n`
       expect((yield* Effect.flip(large)).message).toContain("too large")
@@ -58,7 +58,7 @@ describe("SqliteClient", () => {
       expect(yield* namesIn(sql)).toEqual(["kept", "kept too"])
     }))
 
-  test("S6: after a long statement other fibers run before its caller continues", (sql) =>
+  test("after a long statement other fibers run before its caller continues", (sql) =>
     Effect.gen(function* () {
       yield* sql`SELECT 1`
       let isOthersTurn = false
@@ -77,7 +77,7 @@ describe("SqliteClient", () => {
       }
     }))
 
-  test("S2: a statement waits for the transaction of another fiber", (sql) =>
+  test("SqliteClient.S2: a statement waits for the transaction of another fiber", (sql) =>
     Effect.gen(function* () {
       const [begun, go] = [yield* Latch.make(), yield* Latch.make()]
       yield* Effect.forkChild(
@@ -124,7 +124,7 @@ describe("SqliteClient", () => {
 })
 
 it.live(
-  "S5: the log beside the database stops growing at the size in docs/operations.md, after any amount of writes",
+  "SqliteClient.S5: the log beside the database stops growing at the size in docs/operations.md, after any amount of writes",
   () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
@@ -147,7 +147,7 @@ it.live(
     }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 )
 
-it.live("S5: the log that a killed process has left is emptied at the start, and its data is in the database", () =>
+it.live("SqliteClient.S5: the log of a killed process is emptied at the start, and its data is in the database", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* DatabaseFile.prepare(filename)
@@ -170,7 +170,7 @@ it.live("S5: the log that a killed process has left is emptied at the start, and
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 )
 
-it.live("S4: closing leaves one file, also after a thread has emptied the log", () =>
+it.live("closing leaves one file, also after a thread has emptied the log", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* DatabaseFile.prepare(filename)

@@ -63,7 +63,7 @@ describe("a SQLite file of a journal", () => {
     )
   )
 
-  it.effect("J2: of two connections that write to one turn, the second gets a conflict", () =>
+  it.effect("Journal.J2: of two connections that write to one turn, the second gets a conflict", () =>
     Effect.gen(function* () {
       const path = yield* TemporaryFile.temporaryFile
       const [one, other] = [yield* opened(path), yield* opened(path)]

@@ -214,7 +214,7 @@ describe("anthropic/Response", () => {
     ])
   })
 
-  it("ContentBlocks.B1: a call is emitted before any block that begins after it", () => {
+  it("a call is emitted before any block that begins after it", () => {
     const text = [start(1, { type: "text", text: "" }), delta(1, { type: "text_delta", text: "x" }), stop(1)]
     const { events } = frames(start(0, tool), stop(0), ...text, ...end("end_turn"))
     expect(events.map((event) => event.type)).toEqual(["tool-call", "text-delta", "finish"])

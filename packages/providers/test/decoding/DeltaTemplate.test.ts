@@ -196,7 +196,7 @@ describe("DeltaTemplate", () => {
     }
   })
 
-  it("T3: a frame whose padding has an invalid escape fails, as it does for the parser", () => {
+  it("a frame whose padding has an invalid escape fails, as it does for the parser", () => {
     const frame = (text: string, padding: string) =>
       `data: {"choices":[{"index":0,"delta":{"content":"${text}"}}],"obfuscation":"${padding}"}\n\n`
     for (const bad of ["pa\\xd", "\\u00"]) {
@@ -209,7 +209,7 @@ describe("DeltaTemplate", () => {
     }
   })
 
-  it("T5: the frames of one text are one delta, up to the first that differs, is incomplete, or has too much text", () => {
+  it("the frames of one text are one delta, up to the first that differs, is incomplete, or has too much text", () => {
     for (const padding of ["", ',"obfuscation":"pad"']) {
       const frame = (text: string) => `data: {"a":"${text}"${padding}}\n\n`
       const match = matching(DeltaTemplate.of(frame("x"), [{ type: "reasoning-delta", delta: "x" }]))
@@ -233,7 +233,7 @@ describe("DeltaTemplate", () => {
       expect(learned(`data: ${frame}\n\n`, "x")(`data: ${frame}\n\n`), frame).toBeUndefined()
   })
 
-  it("T2: a change by a frame in between is not lost", () => {
+  it("a change by a frame in between is not lost", () => {
     const machineOf = () => OpenAi.make(idOf)
     const text = (content: string, prompt_tokens: number) => ({
       choices: [{ index: 0, delta: { content } }],
@@ -248,7 +248,7 @@ describe("DeltaTemplate", () => {
     }
   })
 
-  it("T4: neither a delta nor a template keeps any part of its read alive", () => {
+  it("neither a delta nor a template keeps any part of its read alive", () => {
     const frame = (text: string) => `data: {"a":"${text}"}\n\n`
     const long = "x".repeat(16_000)
     const kept: Array<unknown> = []
@@ -272,7 +272,7 @@ describe("DeltaTemplate", () => {
     expect(matching(DeltaTemplate.of(frame, [text]))(frame, 0, 1)).toEqual({ delta: text, end: frame.length })
   })
 
-  it("T1: an escape that its frame cuts off is no half of a character", () => {
+  it("an escape that its frame cuts off is no half of a character", () => {
     const frame = (text: string) => `data: {"a":"${text}"}\n\n`
     const match = matching(DeltaTemplate.of(frame("x"), [{ type: "text-delta", delta: "x" }]))
     for (const cut of ["\\", "\\u", "\\u00", "\\u004"])

@@ -10,7 +10,7 @@ describe("Quote", () => {
     expect(Quote.of("m".repeat(61))).toBe(`"${"m".repeat(60)}" and 1 characters more`)
   })
 
-  it("Q1: a quotation is short, and well-formed, however long the text is and wherever it is cut", () => {
+  it("a quotation is short, and well-formed, however long the text is and wherever it is cut", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), fc.integer({ min: 1, max: 500 }), (text, times) => {
         const long = text.repeat(times)

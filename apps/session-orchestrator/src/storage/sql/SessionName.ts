@@ -1,14 +1,14 @@
 /**
  * The name of a runner's PostgreSQL sessions, by which others find out whose a lock is.
  *
- * N1. It carries the runner's address and its number of shards: a reader needs no configuration of the cluster.
- * N2. PostgreSQL cuts names off. An address that does not fit is replaced by its hash, for `cluster_runners` to resolve.
+ * - It carries the runner's address and its number of shards: a reader needs no configuration of the cluster.
+ * - PostgreSQL cuts names off. An address that does not fit is replaced by its hash, for `cluster_runners` to resolve.
  */
 import { createHash } from "node:crypto"
 
 /** Whose session it is. */
 interface SessionOwner {
-  /** `host:port`; with `isHashed`, its hash (N2). */
+  /** `host:port`; with `isHashed`, its hash. */
   readonly address: string
   readonly isHashed: boolean
   readonly shards: number

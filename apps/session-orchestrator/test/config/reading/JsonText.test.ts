@@ -110,7 +110,7 @@ describe("JsonText", () => {
     )
   })
 
-  it.each([5_000, 1_000_000])("J3: %d levels are refused where the limit is passed", (levels) => {
+  it.each([5_000, 1_000_000])("%d levels are refused where the limit is passed", (levels) => {
     expect(faultOf("[".repeat(levels) + "]".repeat(levels))).toBe("1:101 nested more than 100 levels deep")
     expect(faultOf('{"a":'.repeat(levels))).toBe("1:501 nested more than 100 levels deep")
   })

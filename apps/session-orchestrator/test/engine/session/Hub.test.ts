@@ -280,7 +280,7 @@ describe("a subscriber that is pushed to", () => {
     return state
   }
 
-  it("H1, H3: gets what a read brings as one chunk, in the microtask behind it", async () => {
+  it("Hub.H1: gets what a read brings as one chunk, in the microtask behind it", async () => {
     const hub = new Hub()
     const { chunks } = pushing(hub.subscribe())
     for (const text of ["a", "b"]) hub.live(delta(text))

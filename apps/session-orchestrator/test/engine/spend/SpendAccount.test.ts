@@ -15,7 +15,7 @@ const accountOf = (tokens: number) =>
   new SpendAccount({ limits: [{ per: "day", tokens, then: "fail" }], prices: {}, timeZone: "UTC" })
 
 describe("the account of a day", () => {
-  it("SpendAccount.A1, A3: equals a recount of the turns that have ended, wherever their calls were made and however often they are read", () => {
+  it("SpendAccount.A1: equals a recount of the turns that have ended, wherever their calls were made and however often they are read", () => {
     fc.assert(
       fc.property(fc.array(turn, { maxLength: 8 }), (turns) => {
         const account = accountOf(0)

@@ -14,7 +14,7 @@ const sumOf = (usages: ReadonlyArray<{ readonly inputTokens: number; readonly ou
   outputTokens: usages.reduce((sum, { outputTokens }) => sum + outputTokens, 0)
 })
 
-describe("TurnUse.U1: the tokens of a turn's calls", () => {
+describe("the tokens of a turn's calls", () => {
   it("add up to those of its end, whatever its records lack", () => {
     fc.assert(
       fc.property(fc.array(fc.record({ usage, isRecorded: fc.boolean() }), { maxLength: 6 }), (calls) => {

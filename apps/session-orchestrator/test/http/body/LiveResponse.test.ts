@@ -343,7 +343,7 @@ describe("a live response of items that are pushed", () => {
   })
 
   It.effect(
-    "LiveResponse.L1, L2: writes them as they are given, with signs of life in between, and is ended with them",
+    "LiveResponse.L1: writes them as they are given, with signs of life in between, and is ended with them",
     function* () {
       const { calls, done, end, fiber, give } = yield* pushing()
       for (const item of ["a", "b", "c"]) give(item)

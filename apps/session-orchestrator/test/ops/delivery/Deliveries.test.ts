@@ -112,7 +112,7 @@ describe("deliveries", () => {
     ])
   })
 
-  check("X15, Deliveries.D2: a receiver that hangs, of many messages, holds up no other receiver", function* () {
+  check("rule X15: a receiver that hangs, of many messages, holds up no other receiver", function* () {
     const outbox = yield* Outbox
     const of = (receiver: string, count: number) =>
       Array.from({ length: count }, (_, n) => ({ ...message(`${receiver}${n}`), receiver }))

@@ -130,7 +130,7 @@ describe("a PostgreSQL database", () => {
     }
   )
 
-  It.live("J2: when two processes write the same record under the same number, one gets a conflict", function* () {
+  It.live("Journal.J2: of two processes that write one record under one number, one gets a conflict", function* () {
     const url = yield* database
     const [first, second] = [yield* open(url), yield* open(url)]
     yield* first.store.createConversation(NumberedData.conversation(1))
@@ -272,7 +272,7 @@ describe("a PostgreSQL that refuses", () => {
 })
 
 describe("a PostgreSQL that is restarted", () => {
-  It.live("W1: under load, writes wait and continue; each is stored once, and none is missing", function* () {
+  It.live("TurnLog.W1: under load, writes wait and continue; each is stored once, and none is missing", function* () {
     const own = yield* PostgresServer.start
     const { by, log, store } = yield* open(yield* own.database)
     const TURNS = 24
@@ -335,7 +335,7 @@ describe("a transaction whose connection is lost", () => {
     Effect.map(Layer.build(Postgres.layerClient({ url })), (context) => Context.get(context, SqlClient.SqlClient))
   )
 
-  It.live("T1: succeeds when it was committed, though the answer was lost", function* () {
+  It.live("PostgresTransaction.T1: succeeds when it was committed, though the answer was lost", function* () {
     const sql = yield* client
     yield* sql`CREATE TABLE t (n INTEGER)`
     // The commit succeeds, and its response is lost: the client gets a failure.

@@ -57,7 +57,7 @@ const BEFORE = ["BEGIN", OPEN, "(work)"]
 const work = (sql: SqlClient.SqlClient) => Effect.as(sql.unsafe("(work)"), "done")
 
 describe("a transaction on PostgreSQL", () => {
-  It.effect("T2: is rolled back once when its work fails or dies, and fails with that cause", function* () {
+  It.effect("is rolled back once when its work fails or dies, and fails with that cause", function* () {
     for (const failing of [Effect.fail("no"), Effect.die("bug")]) {
       const { said, transaction } = yield* scripted(() => undefined)
       const exit = yield* Effect.exit(transaction(failing))
@@ -73,7 +73,7 @@ describe("a transaction on PostgreSQL", () => {
     assert.deepStrictEqual(said, ["BEGIN", OPEN, "ROLLBACK", "(given back)"])
   })
 
-  It.effect("T3: its commit can be interrupted, and no rollback is sent behind it", function* () {
+  It.effect("PostgresTransaction.T3: its commit can be interrupted, and no rollback is sent behind it", function* () {
     const { said, sql, transaction } = yield* scripted((statement) =>
       statement === "COMMIT" ? Effect.never : undefined
     )
@@ -110,7 +110,7 @@ describe("a transaction whose connection is lost during its commit", () => {
   }
   const fate = (name: string): Answer => Effect.succeed([{ fate: name }])
 
-  It.effect("T1: succeeds when PostgreSQL reports it as committed, and keeps its failure otherwise", function* () {
+  It.effect("PostgresTransaction.T1: succeeds when PostgreSQL reports a commit, and fails otherwise", function* () {
     const committed = yield* losing(fate("committed"))
     assert.strictEqual(yield* committed.transaction(work(committed.sql)), "done")
     assert.deepStrictEqual(committed.said.slice(-3), ["(given back)", FATE, "(given back)"])
@@ -118,7 +118,7 @@ describe("a transaction whose connection is lost during its commit", () => {
     assert.strictEqual(messageOf(yield* Effect.flip(aborted.transaction(work(aborted.sql)))), "lost")
   })
 
-  It.effect("T1: PostgreSQL is queried every half second while it does not know the outcome", function* () {
+  It.effect("PostgresTransaction.T1: queries PostgreSQL every half second for an unknown outcome", function* () {
     const { said, sql, transaction } = yield* losing(
       fate("in progress"),
       Effect.fail(broken("down")),
@@ -133,7 +133,7 @@ describe("a transaction whose connection is lost during its commit", () => {
     assert.strictEqual(yield* Fiber.join(fiber), "done")
   })
 
-  It.effect("T1: fails after half a minute without an answer, with an error that its outcome is unknown", function* () {
+  It.effect("PostgresTransaction.T1: fails, outcome unknown, after half a minute without an answer", function* () {
     for (const answer of [fate("in progress"), Effect.fail(broken("down"))]) {
       const { said, sql, transaction } = yield* losing(answer)
       const fiber = yield* Effect.forkChild(Effect.exit(transaction(work(sql))), { startImmediately: true })

@@ -4,12 +4,12 @@ import { createHash } from "node:crypto"
 import * as SessionName from "../../../src/storage/sql/SessionName.ts"
 
 describe("the name of a runner's sessions", () => {
-  it("N1: is the runner's address and its number of shards, for those who read pg_stat_activity", () => {
+  it("is the runner's address and its number of shards, for those who read pg_stat_activity", () => {
     expect(SessionName.of("10.0.0.5:4748", 300)).toBe("holdfast 10.0.0.5:4748/300")
     expect(SessionName.parse("holdfast ::1:4748/60")).toEqual({ address: "::1:4748", isHashed: false, shards: 60 })
   })
 
-  it("N2: fits into what PostgreSQL keeps of a name, whatever the address, and stays its own", () => {
+  it("fits into what PostgreSQL keeps of a name, whatever the address, and stays its own", () => {
     const address = fc.stringMatching(/^[A-Za-z0-9.-]{1,253}:[0-9]{1,5}$/)
     fc.assert(
       fc.property(address, fc.integer({ min: 1, max: 10_000 }), (address, shards) => {
@@ -25,7 +25,7 @@ describe("the name of a runner's sessions", () => {
     expect(SessionName.of(`a${longest}`, 300)).toBe(`holdfast #${SessionName.hashOf(`a${longest}`)}/300`)
   })
 
-  it("N2: has the beginning of a hash for an address that is too long, by which operators find it", () => {
+  it("has the beginning of a hash for an address that is too long, by which operators find it", () => {
     expect(SessionName.hashOf("10.0.0.5:4748")).toBe(
       createHash("sha256").update("10.0.0.5:4748").digest("hex").slice(0, 32)
     )

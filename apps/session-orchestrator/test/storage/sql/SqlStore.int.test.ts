@@ -43,7 +43,7 @@ const withSql = <A, E>(filename: string, body: (sql: SqlClient.SqlClient) => Eff
 const modeOf = (file: string) => fs.statSync(file).mode & 0o777
 
 describe("a SQLite file", () => {
-  It.live("W1: writes that were queued before closing are made", function* () {
+  It.live("TurnLog.W1: writes that were queued before closing are made", function* () {
     const filename = yield* TemporaryFile.temporaryFile
     yield* withStore(
       filename,
@@ -154,7 +154,7 @@ describe("a disk that refuses", () => {
     }
   )
 
-  It.live("G3: all writes of a commit that a full disk refused fail, and none of them is stored", function* () {
+  It.live("GroupCommit.G3: all writes of a commit that a full disk refuses fail, and none is stored", function* () {
     const filename = yield* TemporaryFile.temporaryFile
     yield* withDatabase(filename, function* (store, sql) {
       yield* store.createConversation(NumberedData.conversation(1))

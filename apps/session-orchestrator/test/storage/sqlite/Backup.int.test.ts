@@ -82,7 +82,7 @@ describe("a backup", () => {
     expect(turns.map(({ turnId }) => turnId)).toEqual([NumberedData.turnId(1)])
   })
 
-  It.live("B1: is of one moment while another process writes, and delays no writer", function* () {
+  It.live("is of one moment while another process writes, and delays no writer", function* () {
     const { copies } = yield* given
     const filename = yield* TemporaryFile.temporaryFile
     const { child, told } = yield* writer(filename, 12_000)
@@ -108,7 +108,7 @@ describe("a backup", () => {
     }).pipe(Effect.provide(SqlStore.layer({ path: to })))
   })
 
-  It.live("B2: an existing file is not touched", function* () {
+  It.live("an existing file is not touched", function* () {
     const { copies, filename, to } = yield* given
     fs.writeFileSync(to, "mine")
     const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
@@ -117,7 +117,7 @@ describe("a backup", () => {
     expect(fs.readdirSync(copies)).toEqual(["copy.db"])
   })
 
-  It.live("B2: an interrupted copy stops, and leaves no file", function* () {
+  It.live("an interrupted copy stops, and leaves no file", function* () {
     const { copies, filename, to } = yield* given
     yield* SqliteClient.make({ filename }).pipe(
       Effect.flatMap((sql) =>
@@ -144,7 +144,7 @@ describe("a backup", () => {
     expect(steps - before).toBeLessThanOrEqual(1)
   })
 
-  It.live("B4: no backup is made of a damaged database", function* () {
+  It.live("no backup is made of a damaged database", function* () {
     const { copies, filename, to } = yield* given
     const bytes = fs.readFileSync(filename)
     // A page of an index: the tables still read.
@@ -154,7 +154,7 @@ describe("a backup", () => {
     expect(fs.readdirSync(copies)).toEqual([])
   })
 
-  It.live("B4: a copy with damage is deleted, and the error names the first faults", function* () {
+  It.live("a copy with damage is deleted, and the error names the first faults", function* () {
     const { copies, filename, to } = yield* given
     withoutEntries(filename, 5)
     const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))

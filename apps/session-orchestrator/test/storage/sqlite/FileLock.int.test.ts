@@ -25,7 +25,7 @@ const leave = (filename: string, note: string): void => {
 }
 
 describe("a lock on a file", () => {
-  It.effect("L1, L2: has one holder, the others read its note, and releasing deletes the file", function* () {
+  It.effect("FileLock.L1: has one holder, whose note the others read; releasing deletes the file", function* () {
     const filename = yield* lockFile
     assert.isUndefined(FileLock.holderUnsafe(filename))
     const first = held(FileLock.acquireUnsafe(filename, "first"))

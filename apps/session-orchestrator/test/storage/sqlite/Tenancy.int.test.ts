@@ -42,7 +42,7 @@ const owning = (filename: string) => Layer.build(Tenancy.layerOwner({ path: file
 
 const lockOf = (filename: string): string => `${filename}.lock`
 
-It.live("T1: a second owner is refused, and the error names the file, its owner and the next step", function* () {
+It.live("Tenancy.T1: a second owner is refused; the error names the file, its owner and the next step", function* () {
   const filename = yield* TemporaryFile.temporaryFile
   const { child, said } = yield* holder(filename)
   yield* said
@@ -65,14 +65,14 @@ It.live("a file is the same file under each of its paths", function* () {
   expect((yield* Effect.flip(owning(link))).message).toContain(`process ${process.pid} `)
 })
 
-It.live("T1: of many processes that start at once one owns the file", function* () {
+It.live("Tenancy.T1: of many processes that start at once one owns the file", function* () {
   const filename = yield* TemporaryFile.temporaryFile
   const holders = yield* Effect.forEach([1, 2, 3], () => holder(filename))
   const said = yield* Effect.forEach(holders, (each) => each.said, { concurrency: "unbounded" })
   expect(said.filter((text) => !text.includes("belongs to another Holdfast"))).toHaveLength(1)
 })
 
-It.live("L1: a lock whose holder nothing refers to any more is held", function* () {
+It.live("FileLock.L1: a lock whose holder nothing refers to any more is held", function* () {
   const filename = lockOf(yield* TemporaryFile.temporaryFile)
   fs.mkdirSync(path.dirname(filename))
   expect(FileLock.acquireUnsafe(filename, "first")._tag).toBe("Held")
@@ -99,7 +99,7 @@ It.live("a database in memory needs no lock", function* () {
   expect(fs.existsSync(":memory:.lock")).toBe(false)
 })
 
-It.live("T4: a file with a second name is refused under both, and can be owned without that name", function* () {
+It.live("Tenancy.T4: a file with two names is refused under both, and can be owned with one of them", function* () {
   const filename = yield* TemporaryFile.temporaryFile
   const other = path.join(path.dirname(filename), "other.db")
   const first = yield* holder(filename)

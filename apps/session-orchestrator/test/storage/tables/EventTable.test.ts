@@ -42,7 +42,7 @@ const disk = () => {
 }
 
 describe("EventTable", () => {
-  it("N1: ids have no gap after any appends, and a turn's position is taken once", () => {
+  it("ids have no gap after any appends, and a turn's position is taken once", () => {
     fc.assert(
       fc.property(fc.array(appends, { maxLength: 5 }), (groups) => {
         const { rows, write } = disk()
@@ -56,7 +56,7 @@ describe("EventTable", () => {
     )
   })
 
-  it("N2: every append returns the stored events of its positions, whatever their writer", () => {
+  it("every append returns the stored events of its positions, whatever their writer", () => {
     fc.assert(
       fc.property(fc.array(appends, { maxLength: 5 }), (groups) => {
         const { rows, write } = disk()

@@ -45,7 +45,7 @@ const opening = fc.option(fc.record({ acceptedAt: fc.nat(), prompt: fc.option(te
 })
 
 describe("EventText", () => {
-  it("T1: a packed event comes back unchanged to the byte", () => {
+  it("a packed event comes back unchanged to the byte", () => {
     fc.assert(
       fc.property(event, opening, (event, opening) => {
         expect(EventText.unpack(packed(event, opening), originOf(event), opening)).toBe(JSON.stringify(event))
@@ -82,7 +82,7 @@ describe("EventText", () => {
   })
 
   // These forms are in existing databases: the right-hand sides are never edited (T2).
-  it("T2: every form of earlier versions is read", () => {
+  it("every form of earlier versions is read", () => {
     const of = { conversationId: Ids.ConversationId.make("c-1"), turnId: Ids.TurnId.make("t-1") }
     const opening = { acceptedAt: 5, prompt: 'say "hi"' }
     const forms: ReadonlyArray<readonly [type: string, packed: string, opening: EventText.Opening, json: string]> = [
