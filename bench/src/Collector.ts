@@ -1,4 +1,4 @@
-/** A collector that takes what it is posted and keeps nothing. Run as a process of its own; prints its port. */
+/** An OpenTelemetry collector that keeps nothing of what it is posted. Run as a process of its own; prints its port. */
 import { createServer } from "node:http"
 
 const server = createServer((incoming, outgoing) => {

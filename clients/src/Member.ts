@@ -1,4 +1,4 @@
-/** A client with a provider of its own: what one client's outage is, is no other's. */
+/** Gives each client of a run a provider of its own, so that one client's outage is no other's. */
 import type { Client } from "./Client.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Login from "./Login.ts"

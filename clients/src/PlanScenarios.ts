@@ -1,4 +1,4 @@
-/** What is shown with logins of plans, and with crowds of calls: a subscriber's night. */
+/** Scenarios of clients with the login of a plan, and of crowds of calls: a subscriber's night. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import * as Clock from "../../tools/src/acceptance/Clock.ts"

@@ -1,4 +1,4 @@
-/** What is shown with each client: it knows nothing of Holdfast but the base URL. */
+/** The scenarios of each client, which knows nothing of Holdfast but the base URL. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Service from "../../tools/src/acceptance/Service.ts"

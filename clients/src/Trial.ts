@@ -1,4 +1,4 @@
-/** One run of a client that has to end well, and what it has to show. */
+/** Runs a client once, and checks that it ends well and what it prints. */
 import { randomBytes } from "node:crypto"
 import { ensure, same } from "../../tools/src/acceptance/Report.ts"
 import type * as Member from "./Member.ts"

@@ -1,4 +1,4 @@
-/** OpenAI's chat completions. */
+/** Writes the scripted provider's responses as OpenAI's chat completions. */
 import { type Answer, data, type Format, id, pieces, secondsTo, type ToolCall } from "./Format.ts"
 
 const USAGE = { prompt_tokens: 12, completion_tokens: 7, total_tokens: 19 }

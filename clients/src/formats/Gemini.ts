@@ -1,4 +1,4 @@
-/** Google's Gemini. */
+/** Writes the scripted provider's responses in Gemini's format. */
 import { type Answer, data, type Format, id, pieces, secondsTo } from "./Format.ts"
 
 const USAGE = { promptTokenCount: 12, candidatesTokenCount: 7, totalTokenCount: 19 }

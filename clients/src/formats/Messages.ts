@@ -1,4 +1,4 @@
-/** Anthropic's messages. */
+/** Writes the scripted provider's responses as Anthropic's messages. */
 import { type Answer, type Format, id, named, pieces, secondsTo } from "./Format.ts"
 
 const blocksOf = (answer: Answer): ReadonlyArray<Block> =>

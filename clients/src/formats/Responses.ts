@@ -1,4 +1,4 @@
-/** OpenAI's responses. */
+/** Writes the scripted provider's responses in the format of OpenAI's Responses API. */
 import { type Answer, type Format, id, named, pieces, secondsTo, type ToolCall } from "./Format.ts"
 
 const itemsOf = (answer: Answer) => ("text" in answer ? [messageOf(answer.text)] : answer.tools.map(callOf))

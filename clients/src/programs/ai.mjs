@@ -1,4 +1,4 @@
-/** The AI SDK with four providers. */
+/** A client program over the AI SDK, with four providers. */
 import { createAnthropic } from "@ai-sdk/anthropic"
 import { createGoogleGenerativeAI } from "@ai-sdk/google"
 import { createOpenAI } from "@ai-sdk/openai"

@@ -1,4 +1,4 @@
-/** The SDK of Anthropic, with its tool runner. */
+/** A client program over the SDK of Anthropic, with its tool runner. */
 import Anthropic from "@anthropic-ai/sdk"
 import { apiKey, baseURL, kind, mode, print, prompt, run, signal, tool } from "./common.mjs"
 

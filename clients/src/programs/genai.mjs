@@ -1,4 +1,4 @@
-/** The SDK of Google. */
+/** A client program over the SDK of Google. */
 import { GoogleGenAI } from "@google/genai"
 import { apiKey, baseURL, mode, print, prompt, run, signal, tool } from "./common.mjs"
 

@@ -1,4 +1,4 @@
-/** LangChain with the models of OpenAI and Anthropic. */
+/** A client program over LangChain, with the models of OpenAI and Anthropic. */
 import { ChatAnthropic } from "@langchain/anthropic"
 import { HumanMessage, ToolMessage } from "@langchain/core/messages"
 import { tool as define } from "@langchain/core/tools"

@@ -1,4 +1,4 @@
-/** The SDK of OpenAI: chat completions and responses. */
+/** A client program over the SDK of OpenAI: chat completions and responses. */
 import OpenAI from "openai"
 import { apiKey, baseURL, kind, mode, print, prompt, run, signal, tool } from "./common.mjs"
 

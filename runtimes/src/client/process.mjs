@@ -1,4 +1,4 @@
-/** The program of a runtime with processes: `process.mjs URL TOKEN`. */
+/** Runs the test of the client in a runtime with processes: `process.mjs URL TOKEN`. */
 import process from "node:process"
 import { runClient } from "./client.mjs"
 

@@ -1,5 +1,5 @@
 /**
- * What can be asked of the runner that owns a conversation, and its answers: all come from the orchestrator of its process.
+ * Defines the messages to the runner that owns a conversation, and answers them by the orchestrator of that runner.
  *
  * Remote.E1. Every message is volatile: it is for the owner that there is now, and is sent again when that one is gone. So a turn and a command
  *     carry their ids from the runner that they came in at, and a command names its turn: sent again, it cannot hit the next one.

@@ -1,4 +1,4 @@
-/** Automatic retries of a conversation: the interactive profile (rules P). */
+/** Scenarios of automatic retries: the interactive profile (rules P). */
 import { defined, type Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { BEGUN, type Scenario, type Turn, type When, aborted, answered, failed, waits } from "./RuleScenario.ts"

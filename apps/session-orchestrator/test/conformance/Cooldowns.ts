@@ -1,4 +1,4 @@
-/** Cooldowns that outlive a step or a turn, and the way back to the primary (rules P3, P8, P9). */
+/** Scenarios of cooldowns that outlive a step or a turn, and of the way back to the primary (rules P3, P8, P9). */
 import * as Answers from "./Answers.ts"
 import { AT_SPARE, SPARE, TWO, begunOn, chain, never, takenOver } from "./ChainShapes.ts"
 import {

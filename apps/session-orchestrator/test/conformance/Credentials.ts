@@ -1,4 +1,4 @@
-/** Keys of a provider: which is used, and how long one is set aside (rule P7). */
+/** Scenarios of a provider's keys: which is used, and how long one is set aside (rule P7). */
 import * as Answers from "./Answers.ts"
 import { SPARE, TWO, chain, movesOn } from "./ChainShapes.ts"
 import {

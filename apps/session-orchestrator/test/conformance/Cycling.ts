@@ -1,4 +1,4 @@
-/** Targets in turn, and how each kind of failure is waited out (rules A1 to A8, A10). */
+/** Scenarios of targets in turn, and of the wait after each kind of failure (rules A1 to A8, A10). */
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { SPARE, THIRD, THREE, movesOn } from "./ChainShapes.ts"

@@ -1,4 +1,4 @@
-/** The truth about a failure (rules C), as a turn shows it. */
+/** Scenarios of the truth about a failure (rules C), as a turn shows it. */
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { BEGUN, type Pattern, type Scenario, answered } from "./RuleScenario.ts"

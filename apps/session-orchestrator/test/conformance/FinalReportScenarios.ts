@@ -1,4 +1,4 @@
-/** Turns that have to end with a report (rules A9, A13, A14). */
+/** Scenarios of turns that have to end with a report (rules A9, A13, A14). */
 import * as Answers from "./Answers.ts"
 import {
   AT_LIMIT,

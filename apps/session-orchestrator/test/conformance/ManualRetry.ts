@@ -1,4 +1,4 @@
-/** Manual retry (rules M). */
+/** Scenarios of manual retries (rules M). */
 import * as Answers from "./Answers.ts"
 import {
   BEGUN,

@@ -1,4 +1,4 @@
-/** Stepped backoff within a budget: the default profile (rules D). */
+/** Scenarios of stepped backoff within a budget: the default profile (rules D). */
 import * as Answers from "./Answers.ts"
 import { BEGUN, type Scenario, aborted, answered, waits } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, HOUR, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"

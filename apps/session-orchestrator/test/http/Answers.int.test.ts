@@ -1,4 +1,4 @@
-/** Tests the content and the end of answers, at the limits of the server. */
+/** Tests HTTP responses at the limits of the server: their content, their headers and their end. */
 import { assert, describe } from "@effect/vitest"
 import { Effect, Exit, Fiber, Redacted, Scope } from "effect"
 import { TestClock } from "effect/testing"

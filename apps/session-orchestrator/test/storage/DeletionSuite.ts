@@ -1,4 +1,4 @@
-/** What every `Deletions` does, whatever it stores in. */
+/** Tests the laws of every `Deletions`, over any database. */
 import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Effect, type Layer, Option } from "effect"

@@ -1,4 +1,4 @@
-/** What every `Lists` does, whatever it stores in; and that each page is read by an index. */
+/** Tests the laws of every `Lists`, over any database, and that each page is read by an index. */
 import { expect, it } from "@effect/vitest"
 import type { Journal, StorageError } from "@holdfast/journal"
 import type { TurnEvent } from "@holdfast/wire"

@@ -1,4 +1,4 @@
-/** Stores in memory. */
+/** The storage of the service in memory, for tests. */
 import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { Layer } from "effect"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"

@@ -1,4 +1,4 @@
-/** Every payload. */
+/** Every payload of the corpus: errors of providers, proxies and SDKs, each with its expected classification. */
 import { alibaba } from "./Alibaba.ts"
 import { bedrock } from "./Bedrock.ts"
 import { cohere } from "./Cohere.ts"

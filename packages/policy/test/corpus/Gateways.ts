@@ -1,3 +1,4 @@
+/** Errors of model gateways between a client and a provider. */
 import { of, type Payload } from "./Payload.ts"
 
 const { response, stream, thrown } = of("gateways")

@@ -1,3 +1,4 @@
+/** Errors of Node's network and of undici. */
 import { errorWith, of, type Payload } from "./Payload.ts"
 
 const { thrown } = of("node")

@@ -1,3 +1,4 @@
+/** Errors of web proxies and load balancers, most of them as pages. */
 import { of, type Payload } from "./Payload.ts"
 
 const { response, stream, thrown } = of("proxies")

@@ -1,3 +1,4 @@
+/** Errors as SDKs throw them. */
 import { AiError } from "effect/ai"
 import { HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { errorWith, of, type Payload } from "./Payload.ts"

@@ -1,4 +1,4 @@
-/** Files here share one text, so that a test of half a gigabyte needs none. */
+/** Tests the limit on the size of a request. Its files share one text, so that a test of half a gigabyte needs none. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import { type Message, Ids } from "@holdfast/wire"
