@@ -3,7 +3,7 @@ import type { ConversationState, Labels, Message, Prompt, TurnEvent } from "@hol
 import * as CommandMethods from "./CommandMethods.ts"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
 import type { ConversationCommand } from "./transport/ServiceTransport.ts"
-import { randomId } from "./transport/Waiting.ts"
+import { randomId } from "./transport/Runtime.ts"
 import { ask, type CallOptions, type ClientParts, Turn } from "./Turn.ts"
 
 /** Options of a turn. */

@@ -8,7 +8,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { ClientError } from "./ClientError.ts"
 import * as Cursor from "./stream/Cursor.ts"
 import { ConnectionLost, type Subscription, type ServiceTransport } from "./transport/ServiceTransport.ts"
-import { sleep } from "./transport/Waiting.ts"
+import { sleep } from "./transport/Runtime.ts"
 import * as ConversationView from "./view/ConversationView.ts"
 import * as ClockSkew from "./stream/ClockSkew.ts"
 

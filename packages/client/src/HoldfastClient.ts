@@ -33,7 +33,7 @@ import { Conversation, type TurnOptions } from "./Conversation.ts"
 import * as Cursor from "./stream/Cursor.ts"
 import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
 import type { ChosenTransport } from "./transport/ServiceTransport.ts"
-import { randomId } from "./transport/Waiting.ts"
+import { randomId } from "./transport/Runtime.ts"
 import { ask, type CallOptions, type ClientParts, Turn } from "./Turn.ts"
 
 /** Where the service is, and how patient the client is with it. */

@@ -1,5 +1,5 @@
 /**
- * Parts of the page that are loaded behind its first paint.
+ * Parts of the page that are loaded after its first paint.
  *
  * The list and the form of a new conversation need none of them. The part of the page's address is loaded beside them. An opened
  * conversation is loaded later otherwise, so that a click need not wait for it.

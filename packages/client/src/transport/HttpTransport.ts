@@ -19,7 +19,7 @@ import {
   type ServiceTransport,
   mayRepeat
 } from "./ServiceTransport.ts"
-import { sleep } from "./Waiting.ts"
+import { sleep } from "./Runtime.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (

@@ -20,7 +20,7 @@ import {
   type ServiceTransport,
   mayRepeat
 } from "./ServiceTransport.ts"
-import { sleep } from "./Waiting.ts"
+import { sleep } from "./Runtime.ts"
 
 interface SocketOptions extends ServiceOptions {
   readonly openSocket: OpenSocket

@@ -1,6 +1,5 @@
 /**
- * Models by name, such as `openai/gpt-5`: providers that are known by heart, with the keys of the environment, over the runtime's own
- * `fetch`.
+ * Models by name, such as `openai/gpt-5`: the built-in providers, with the keys of the environment, over the runtime's own `fetch`.
  *
  * A request goes to the provider that its target names, so a turn can be switched to any other that has a key.
  */

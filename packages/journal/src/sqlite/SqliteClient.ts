@@ -2,8 +2,7 @@
  * A `SqlClient` over `node:sqlite`.
  *
  * It has the shape of Effect's own driver (`make`, `layer({ filename })`) and replaces it until one for this version of Effect is
- * published; only the layers of `SqlStore` depend on this one. While `node:sqlite` syncs, this thread does nothing else. That is why writes
- * are grouped (`GroupCommit`).
+ * published. While `node:sqlite` syncs, this thread does nothing else. That is why writes are grouped (`GroupCommit`).
  *
  * SqliteClient.S1. A committed transaction survives `kill -9` and a power cut: WAL with a full sync of every commit.
  * SqliteClient.S2. There is one connection. Statements and transactions alternate on it; a statement runs to its end synchronously, so

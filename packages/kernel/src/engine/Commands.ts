@@ -1,5 +1,5 @@
 /**
- * What becomes of commands without a port: records that follow at once, sleeps, and wakes. Pure, as far as the strategy is.
+ * Performs the machine's commands that need no port: records that follow at once, sleeps, and wakes. Pure, as far as the strategy is.
  *
  * A wait that ends by itself may ask a person first (X11): once, and on record. From then on only a person ends it, or the end of the time
  * for an answer; an early wake by the shell does not.

@@ -4,7 +4,7 @@
  * The kernel has already decided that the failure may be retried; this module decides how long to wait, or that the limits are reached.
  * Nothing here reads a clock or draws a number.
  *
- * A wait is finite, and never shorter than that of `Waits` (by default the longer of schedule and hint, P5), unless the budget clips it.
+ * A wait is finite, and never shorter than that of `WaitRules` (by default the longer of schedule and hint, P5), unless the budget clips it.
  * A wait above `maxDelayMs` is refused at once (P6). No budget is exceeded, neither the step's nor a reason's (X11); jitter is cut
  * before a retry is refused because of it.
  */
@@ -99,7 +99,7 @@ export type NoRetry = Extract<RetryDecision, { readonly _tag: "Refused" }>
  *
  * **Details**
  *
- * The wait is that of `Waits`, by default the longer of schedule and hint, plus jitter. Jitter is a share of the schedule's delay, so that
+ * The wait is that of `WaitRules`, by default the longer of schedule and hint, plus jitter. Jitter is a share of the schedule's delay, so that
  * a hint of hours is spread by minutes, not stretched by hours.
  *
  * Without `failure` there is no hint and no reason; without `spent` every earlier delay counts as slept to its end, with no

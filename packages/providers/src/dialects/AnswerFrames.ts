@@ -1,5 +1,5 @@
 /**
- * Splits a response's bytes into whole frames: server-sent events as the adapters read them (`EventStream`), or the elements of a JSON array.
+ * Splits a response's bytes into whole frames: server-sent events as the adapters read them (`SseParser`), or the elements of a JSON array.
  *
  * Any way of cutting the same bytes gives the same frames.
  */

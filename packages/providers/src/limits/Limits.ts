@@ -1,7 +1,7 @@
 /**
  * Limits an attempt's time to first content and between contents (C8).
  *
- * Content counts, and progress on it (`Progress`). Pings never get here, and empty deltas do not count. Connecting counts towards the first
+ * Content counts, and progress on it (`ResponseProgress`). Pings never get here, and empty deltas do not count. Connecting counts towards the first
  * content. A limit is the same for every attempt. A request that is too large to be sent fails without a call.
  *
  * Limits.L3. Only waiting for the provider counts, not the time in which a slow consumer pulls nothing.

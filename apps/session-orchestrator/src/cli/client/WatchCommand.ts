@@ -1,5 +1,5 @@
 /**
- * `holdfast status-line` and `holdfast watch`: what waits and how much of each limit is used, where the eye is.
+ * Runs `holdfast status-line` and `holdfast watch`: shows in a terminal what waits and how much of each limit is used.
  *
  * Claude Code runs a command for its status line again and again: without a service the line is empty, and there is no error.
  */

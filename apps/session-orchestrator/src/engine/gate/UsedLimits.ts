@@ -1,5 +1,5 @@
 /**
- * Keeps how much of each limit of a credential is used, as the answers of providers have it: a gauge before the wall.
+ * Keeps how much of each limit of a credential is used, as the answers of providers have it.
  *
  * A credential is known by a name of the configuration, or by a digest of the client's account or credential: never by itself.
  */

@@ -1,4 +1,4 @@
-/** Where notices go, and when. Pure. */
+/** Makes the outbox messages of a notice: one a receiver, due after its quiet hours. Pure. */
 import type { Values } from "../../config/Config.ts"
 import type { NewMessage } from "../../storage/Outbox.ts"
 import type { NoticeBody } from "./NoticeFormat.ts"

@@ -1,4 +1,4 @@
-/** Waits of the shell: a time, or what ends it. */
+/** What the client uses of any runtime: a sleep that a signal ends, and random ids. */
 
 /** Resolves after a time; rejects with the signal's reason if that comes first. */
 export const sleep = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
