@@ -1,6 +1,6 @@
 /**
- * What a process holds after a collection. The resident set is no measure of it: that differs by megabytes from start to start, more
- * than ten thousand parked turns hold.
+ * Measures the memory that a process holds after a garbage collection. The resident set is no measure of it: that differs by megabytes
+ * from start to start, more than ten thousand parked turns hold.
  */
 import type { ChildProcess } from "node:child_process"
 

@@ -1,4 +1,4 @@
-/** Tests what gate and permit get of calls to a provider with limits. */
+/** Tests when a call is admitted by its gate and by its provider's limits, and what both learn of it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import { type Provider, Records, type RetryStrategy } from "@holdfast/kernel"

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import * as Tools from "../../../src/engine/conversation/Tools.ts"
 import * as It from "../../It.ts"
 
-describe("ToolAnswers", () => {
+describe("Tools", () => {
   const ran: Array<readonly [string, boolean | undefined]> = []
   const toolbox: Toolbox.Toolbox["Service"] = {
     definitions: [
