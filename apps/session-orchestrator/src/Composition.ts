@@ -178,7 +178,7 @@ const owner = Layer.unwrap(
     const { database, server } = yield* Config
     const { address } = yield* HttpSocket.HttpServer
     const port = "port" in address ? address.port : server.port
-    return Tenancy.layerOwner({ path: database.path, url: Loopback.urlOf(server.host, port) })
+    return Tenancy.layerOwner(database.path, Loopback.urlOf(server.host, port))
   })
 )
 
@@ -268,15 +268,18 @@ const deliveries = ServiceDeliveries.layer.pipe(
   Layer.provide([Telemetry.http, NodeServices.layer])
 )
 
-/** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */
+/**
+ * The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. Where it cannot have the
+ * port, the owner of the file is named first, which may have both.
+ */
 export const service = Layer.unwrap(
-  Config.useSync(({ server }) =>
+  Config.useSync(({ database, server }) =>
     Layer.mergeAll(started, retention, deliveries, Telemetry.incidents).pipe(
       Layer.provideMerge(HttpServer.served(server)),
       Layer.provide([lookups, reports, gateway]),
       Layer.provide([Drain.layer, Timer.layer]),
       Layer.provideMerge(held),
-      Layer.provideMerge(HttpServer.bound(server))
+      Layer.provideMerge(Layer.tapError(HttpServer.bound(server), () => Tenancy.refuseOwned(database.path)))
     )
   )
 )

@@ -19,13 +19,15 @@ const command = (directory: string, ...args: ReadonlyArray<string>) =>
 const setup = (delay = "1 hour") => ProcessSetup.setup({ delays: [delay], isGated: false })
 
 describe.concurrent("the file of a running service", () => {
-  test("Tenancy.T1: keeps a second service out, with the name of the first; kill -9 lets the next one in", function* () {
+  test("Tenancy.T1: keeps a second service out, also at its port, with the name of the first; kill -9 lets the next one in", function* () {
     const { database, directory, start } = yield* setup()
     const first = yield* start
-    const second = yield* command(directory, "serve")
-    assert.strictEqual(second.code, 1)
-    assert.include(second.stderr, `The database ${database} belongs to another Holdfast (process ${first.child.pid} `)
-    assert.include(second.stderr, `kill ${first.child.pid}`)
+    for (const port of [0, first.port]) {
+      const second = yield* command(directory, "serve", "--port", String(port))
+      assert.strictEqual(second.code, 1)
+      assert.include(second.stderr, `The database ${database} belongs to another Holdfast (process ${first.child.pid} `)
+      assert.include(second.stderr, `kill ${first.child.pid}`)
+    }
     assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
     yield* first.end("SIGKILL")
     const third = yield* start

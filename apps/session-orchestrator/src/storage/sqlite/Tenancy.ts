@@ -44,16 +44,12 @@ export const Tenancy = Context.Reference<TenancyService>("@holdfast/session-orch
  *
  * @param url the URL on which the process listens; other processes use it, or report it
  */
-export const layerOwner = (options: {
-  readonly path: string
-  readonly url?: string | undefined
-}): Layer.Layer<never, StorageError> =>
-  options.path === DatabaseFile.MEMORY
+export const layerOwner = (path: string, url?: string): Layer.Layer<never, StorageError> =>
+  path === DatabaseFile.MEMORY
     ? Layer.empty
     : Layer.effect(
         Tenancy,
         Effect.gen(function* () {
-          const { path, url } = options
           yield* DatabaseFile.prepare(path)
           yield* DatabaseFile.refuseLinks(path) // Tenancy.T4
           const note = yield* noteOf(url)
@@ -61,10 +57,7 @@ export const layerOwner = (options: {
           const { left } = yield* Effect.acquireRelease(
             Effect.flatMap(
               acquired,
-              (attempt) =>
-                attempt._tag === "Held"
-                  ? Effect.succeed(attempt)
-                  : Effect.fail(new StorageError({ message: refusal(path, readHolder(attempt.note)) })) // Tenancy.T1
+              (attempt) => (attempt._tag === "Held" ? Effect.succeed(attempt) : refuse(path, attempt.note)) // Tenancy.T1
             ),
             ({ release }) => Effect.sync(release)
           )
@@ -75,15 +68,20 @@ export const layerOwner = (options: {
 
 /** The owner of a file, which must exist; `undefined` without an owner. Fails if the lock cannot be read. */
 export const ownerOf = (path: string): Effect.Effect<Holder | "unnamed" | undefined, StorageError> =>
-  Effect.map(
-    locking(path, () => FileLock.holderUnsafe(lockOf(fs.realpathSync(path)))),
-    (held) => (held === undefined ? undefined : (readHolder(held.note) ?? "unnamed"))
-  )
+  Effect.map(heldBy(path), (held) => (held === undefined ? undefined : (readHolder(held.note) ?? "unnamed")))
+
+/** Fails as `layerOwner` does if a file has an owner, and changes nothing. */
+export const refuseOwned = Effect.fnUntraced(function* (path: string) {
+  const held = yield* Effect.orElseSucceed(heldBy(path), () => undefined)
+  if (held !== undefined) yield* refuse(path, held.note)
+})
 
 // --- internal
 
 /** Beside the file itself, without symbolic links. */
 const lockOf = (file: string): string => `${file}.lock`
+
+const heldBy = (path: string) => locking(path, () => FileLock.holderUnsafe(lockOf(fs.realpathSync(path))))
 
 const noteOf = (url: string | undefined): Effect.Effect<string> =>
   Effect.map(Clock.currentTimeMillis, (since) => {
@@ -104,10 +102,14 @@ export const describe = ({ hostname, pid, since, url }: Holder): string =>
     `since ${new Date(since).toISOString().slice(0, 19).replace("T", " ")} UTC`
   ].join(", ")
 
-const refusal = (path: string, holder: Holder | undefined): string =>
-  `The database ${path} belongs to another Holdfast${holder === undefined ? "" : ` (${describe(holder)})`}, and two would ` +
-  `run the same turns. ${holder === undefined ? "Use or stop that one" : `Use that one, or stop it with: kill ${holder.pid}`}; ` +
-  "or set database.path to another file. Nothing was changed."
+const refuse = (path: string, note: string | undefined): Effect.Effect<never, StorageError> => {
+  const holder = readHolder(note)
+  const message =
+    `The database ${path} belongs to another Holdfast${holder === undefined ? "" : ` (${describe(holder)})`}, and two would ` +
+    `run the same turns. ${holder === undefined ? "Use or stop that one" : `Use that one, or stop it with: kill ${holder.pid}`}; ` +
+    "or set database.path to another file. Nothing was changed."
+  return Effect.fail(new StorageError({ message }))
+}
 
 const locking = <A>(path: string, act: () => A): Effect.Effect<A, StorageError> =>
   Effect.try({

@@ -46,7 +46,7 @@ It.effect("lists waiting turns, with and without a service that uses the file", 
   const beside = yield* Effect.gen(function* () {
     yield* fill
     return yield* look(filename)
-  }).pipe(Effect.provide(Layer.merge(SqlStore.layer({ path: filename }), Tenancy.layerOwner({ path: filename }))))
+  }).pipe(Effect.provide(Layer.merge(SqlStore.layer({ path: filename }), Tenancy.layerOwner(filename))))
   expect(beside.turns.map(({ state, turnId }) => [turnId, state])).toEqual([
     [NumberedData.turnId(1), "waiting"],
     [NumberedData.turnId(3), "queued"]

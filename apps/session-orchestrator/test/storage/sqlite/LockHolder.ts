@@ -13,7 +13,7 @@ const stay = Effect.gen(function* () {
   return yield* Effect.never
 })
 
-const layer = Tenancy.layerOwner({ path, url: "http://127.0.0.1:4747" })
+const layer = Tenancy.layerOwner(path, "http://127.0.0.1:4747")
 
 // A fiber that waits for nothing keeps no process alive.
 setInterval(() => {}, 60_000)

@@ -38,7 +38,7 @@ const kill = (child: ChildProcess) =>
     return closed
   })
 
-const owning = (filename: string) => Layer.build(Tenancy.layerOwner({ path: filename }))
+const owning = (filename: string) => Layer.build(Tenancy.layerOwner(filename))
 
 const lockOf = (filename: string): string => `${filename}.lock`
 
