@@ -12,7 +12,7 @@
  * A stream may be open for an hour: a call keeps nothing of its request beyond the request's own sending. Closures of one function share what any
  * of them uses.
  */
-import { Failure } from "@holdfast/wire"
+import type { Failure } from "@holdfast/wire"
 import type * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
@@ -205,9 +205,7 @@ export const brokenOf = (end: End): CallFailure.Broken =>
 
 /** The failure of a refusal. */
 export const failureOf = (refusal: Refusal): CallFailure.Broken =>
-  refusal instanceof Failure.ProviderFailure
-    ? CallFailure.withBody(refusal.failure, refusal.body)
-    : CallFailure.withBody(CallFailure.emitted(refusal.failure), refusal.body)
+  CallFailure.withBody(CallFailure.emitted(refusal.failure), refusal.body)
 
 /** The world of a fiber, with its context. What it runs ends with the scope. */
 export const worldOf = (scope: Scope.Scope): Effect.Effect<World> =>

@@ -73,12 +73,15 @@ export const beginningOf = (
   return { kind: "Begun", step, number, value: { life: setup.life } }
 }
 
-/** A wait for a retry, or for a person's answer about tool calls. */
-export type Waiting = Extract<Command, { readonly _tag: "Wait" | "Ask" }>
+/** A wait for a retry, or for a person's answer about tool calls: a question that is on record. */
+export type Waiting = Extract<Command, { readonly _tag: "Wait" | "Ask" }> & { readonly event: TurnEvent.ProviderRetry }
+
+/** Whether a command is slept. */
+export const isWaiting = (command: Command): command is Waiting => command.event !== undefined
 
 /** Returns the sleep of a wait at a moment in epoch milliseconds. */
 export const sleepOf = (waiting: Waiting, now: number): Sleep => {
-  const { delayMs, retryAt } = endOf(waiting)
+  const { delayMs, retryAt } = waiting.event
   const leftMs = Math.max(0, Math.min(retryAt - now, delayMs))
   const awaited = waiting._tag === "Wait" ? waiting.awaited : undefined
   return { retryAt, leftMs, ...defined({ awaited, calls: callsOf(waiting) }) }
@@ -86,7 +89,7 @@ export const sleepOf = (waiting: Waiting, now: number): Sleep => {
 
 /** The tool calls (by `toolCallId`) that a wait has a question about; `undefined`: it is for a retry. */
 export const callsOf = (waiting: Waiting): ReadonlyArray<string> | undefined =>
-  asksOf(waiting)?.calls?.map(({ toolCallId }) => toolCallId)
+  waiting.event.asks?.calls?.map(({ toolCallId }) => toolCallId)
 
 /** Returns the record of a wake, received at a moment in epoch milliseconds; `undefined`: the wait continues without one. */
 export const wakeOf = (
@@ -96,7 +99,8 @@ export const wakeOf = (
   at: number
 ): (Records.Wake & { readonly at: number }) | undefined => {
   if (!isOfItself(wake)) return { ...wake, at }
-  if (asksOf(waiting) !== undefined && (wake.type !== "elapsed" || at < endOf(waiting).retryAt)) return undefined
+  const { asks, retryAt } = waiting.event
+  if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) return undefined
   const outlook = waiting._tag === "Wait" ? waiting.outlook : undefined
   const question =
     outlook && waiting._tag === "Wait"
@@ -120,10 +124,3 @@ const KINDS = {
   Compact: "Compaction",
   Seal: "Seal"
 } as const satisfies { readonly [Tag in Command["_tag"]]: Records.Kind }
-
-const asksOf = (waiting: Waiting): TurnEvent.Asks | undefined =>
-  waiting._tag === "Wait" ? waiting.wait.asks : waiting.asks
-
-/** The end of a wait. A question that is not on record yet has none: it is recorded before it is slept. */
-const endOf = (waiting: Waiting): { readonly delayMs: number; readonly retryAt: number } =>
-  waiting._tag === "Wait" ? waiting.wait : (waiting.event ?? { delayMs: 0, retryAt: 0 })

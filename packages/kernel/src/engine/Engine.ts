@@ -88,9 +88,7 @@ export class Turn {
       case "Performs":
         return this.begins(input.command)
       case "Performed":
-        this.report(input.record, state.ledger)
-        if (state.call !== undefined) draft.call = { ...state.call, isObserved: true }
-        return
+        return this.report(input.record, state.ledger)
       case "FirstContent":
         return this.firstContent()
       case "Done":
@@ -149,7 +147,7 @@ export class Turn {
 
   private woken(wake: Records.Wake): void {
     const [waiting] = this.state.open
-    if (waiting?._tag !== "Wait" && waiting?._tag !== "Ask") return
+    if (waiting === undefined || !Commands.isWaiting(waiting)) return
     if (wake.type !== "elapsed" && !fits(wake, Commands.callsOf(waiting))) return
     const value = Commands.wakeOf(waiting, wake, this.state.setup.strategy?.ask, this.now)
     if (value === undefined) return this.sleep(waiting)
@@ -196,7 +194,8 @@ export class Turn {
   /** Returns whether there may be more to do. */
   private advance(): boolean {
     const { events, followed, known, ledger, open, setup } = this.state
-    const isRestored = followed === known.length
+    const next = known[followed]
+    const isRestored = next === undefined
     const [due, ...outbox] = ledger.outbox
     if (due?._tag === "Persist") {
       this.draft.ledger = { ...ledger, outbox }
@@ -213,7 +212,7 @@ export class Turn {
       return true
     }
     // An engine that returns results one by one persists the events in the groups of their records.
-    if (!isRestored) return setup.memo !== undefined && events.length > 0 ? this.append() : this.follow()
+    if (next !== undefined) return setup.memo !== undefined && events.length > 0 ? this.append() : this.follow(next)
     if (open.length > 0) return this.hasUnwritten && this.append()
     if (ledger.phase._tag !== "Sealed") return this.perform()
     if (this.hasUnwritten) return this.append()
@@ -224,11 +223,8 @@ export class Turn {
   }
 
   /** Folds in the next record of an earlier life. */
-  private follow(): boolean {
-    const { followed, known } = this.state
-    const stored = known[followed]
-    if (stored === undefined) return false
-    this.draft.followed = followed + 1
+  private follow(stored: Records.Stored): boolean {
+    this.draft.followed = this.state.followed + 1
     const record = Records.parse(stored)
     try {
       if (record !== undefined) this.fold(record, true)
@@ -266,12 +262,11 @@ export class Turn {
     this.draft.found = { ledger, commands }
     const [command] = commands
     if (cut !== undefined) return this.seal(command?._tag === "Call" ? { said: { content: [] }, ...cut } : cut)
-    if (command === undefined) return false
-    if (command._tag === "Seal") return this.seal(command.cut && { status: "failed", failure: command.cut })
+    if (command?._tag === "Seal") return this.seal(command.cut && { status: "failed", failure: command.cut })
     if (setup.memo === undefined && this.performed(commands)) return true
-    if (this.hasUnwritten && !this.isKept(command)) return this.append()
+    if (this.hasUnwritten && !commands.every((command) => this.isKept(command))) return this.append()
     this.draft.open = commands
-    if (command._tag === "RunTool") this.draft.toolsAt = new Map()
+    if (command?._tag === "RunTool") this.draft.toolsAt = new Map()
     for (const command of commands) this.begin(command)
     return false
   }
@@ -287,14 +282,14 @@ export class Turn {
     const [command] = commands
     const record = command && Commands.recordOf(setup, ledger, command, this.now)
     if (record === undefined) return false
-    this.fold(record, false, command?._tag === "Ask" ? command.part : undefined)
+    this.fold(record) // a question is the first of its response
     return true
   }
 
   private begin(command: Command): void {
     const isMemo = this.state.setup.memo !== undefined
     if (!isMemo) this.begins(command)
-    if (!isMemo && (command._tag === "Wait" || command._tag === "Ask")) this.sleep(command)
+    if (!isMemo && Commands.isWaiting(command)) this.sleep(command)
     else this.effects.push({ _tag: "Start", command })
   }
 
@@ -337,9 +332,9 @@ export class Turn {
       draft.calledAt = this.now
     } else if (command._tag === "RunTool") {
       draft.toolsAt = new Map(toolsAt).set(command.number, this.now)
-    } else if (command._tag === "Wait" || command._tag === "Ask") {
+    } else if (Commands.isWaiting(command)) {
       const { event, step } = command
-      if (event === undefined || RetryEvent.isAnnounced(wait, { event, step })) return
+      if (RetryEvent.isAnnounced(wait, { event, step })) return
       // D5: a wait of an earlier life whose end has passed is not announced.
       if (isTakenUp && event.retryAt < this.now) return
       draft.wait = { event, step }
@@ -370,6 +365,7 @@ export class Turn {
   private report(record: Records.TurnRecord, before: Ledger): void {
     const { call, calledAt, open, setup, toolsAt } = this.state
     if (setup.observer === undefined) return
+    if (call !== undefined) this.draft.call = { ...call, isObserved: true }
     const startedAt = record.kind === "Tool" ? toolsAt.get(record.number) : calledAt
     if (record.kind === "Tool") this.draft.toolsAt = new Map(toolsAt).set(record.number, undefined)
     const isRunning = ({ number }: Command) =>

@@ -10,6 +10,7 @@
  *     counted the events of its last life yet, and a seal would take the position of one of them.
  */
 import type { TurnEvent } from "@holdfast/wire"
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -140,9 +141,8 @@ export class Life {
       const [effect] = effects
       if (effect?._tag === "Stop") return Effect.fail(effect.error)
       if (effect?._tag !== "Append" || this.isFlushing) return Effect.void
-      const [first, ...rest] = effect.events
-      if (first === undefined) throw new Error("the engine has no records to append here")
-      const persisted = this.ports.sink.persist([first, ...rest], effect.position)
+      const { events, position } = effect
+      const persisted = Arr.isReadonlyArrayNonEmpty(events) ? this.ports.sink.persist(events, position) : Effect.void
       if (!hasSucceeded(persisted)) return this.persisting(persisted)
       effects.shift()
       this.turn.take({ _tag: "Appended" })
@@ -241,7 +241,8 @@ export class Life {
     if (immediate !== undefined) return Effect.succeed(immediate.value)
     this.turn.take({ _tag: "Performs", command }, at)
     this.emit()
-    if (command._tag === "Wait" || command._tag === "Ask") return this.sleep(command)
+    const { strategy } = this.ports
+    if (strategy && Commands.isWaiting(command)) return this.sleep(command, strategy)
     const life = command._tag === "RunTool" ? this.life : ""
     return Performer.resultOf(this.ports, ledger, command, { life, content: this.content, mark: this.mark(command) })
   }
@@ -254,14 +255,13 @@ export class Life {
     })
   }
 
-  private sleep(waiting: Commands.Waiting): Effect.Effect<Records.Wake, Failed> {
-    const { now, strategy } = this.ports
-    if (strategy === undefined) throw new Error("without a strategy there is no wait")
+  private sleep(waiting: Commands.Waiting, strategy: RetryStrategy["Service"]): Effect.Effect<Records.Wake, Failed> {
+    const { now } = this.ports
     const { awaited, calls, leftMs } = Commands.sleepOf(waiting, now())
     const slept = Effect.catchCause(strategy.sleep(Duration.millis(leftMs), awaited, calls), failed)
     return Effect.flatMap(slept, (wake) => {
       const record = Commands.wakeOf(waiting, wake ?? ELAPSED, strategy.ask, now())
-      return record === undefined ? this.sleep(waiting) : Effect.succeed(record)
+      return record === undefined ? this.sleep(waiting, strategy) : Effect.succeed(record)
     })
   }
 

@@ -16,7 +16,6 @@ export interface Times {
   /** Absent: it was not begun in this life. */
   readonly startedAt: number | undefined
   readonly firstContentAt?: number | undefined
-  readonly othersRunning?: number
   /** The request of an attempt. */
   readonly request?: ProviderRequest | undefined
 }
@@ -26,7 +25,7 @@ export const ofRecord = (
   listeners: Listeners,
   before: Ledger,
   record: TurnRecord,
-  times: Times,
+  times: Times & { readonly othersRunning: number },
   at: number
 ): Observed | undefined => {
   const { phase } = before
@@ -59,9 +58,9 @@ export const ofRecord = (
       const isReport = Judging.isReport(before.turn.report, call)
       const refusal = isError ? Judging.refusalOf(call, phase.round.finishReason) : ("accepted" as const)
       const report = isReport ? refusal : undefined
-      const about = { ...stepOf(before), call, startedAt, endedAt, isError, report }
-      const { othersRunning = 0 } = times
-      return { kind: "tool", observation: { ...about, othersRunning } }
+      const { othersRunning } = times
+      const about = { ...stepOf(before), call, startedAt, endedAt, isError, report, othersRunning }
+      return { kind: "tool", observation: about }
     }
     default:
       return undefined

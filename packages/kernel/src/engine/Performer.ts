@@ -80,13 +80,12 @@ export const resultOf = (
     case "Compact":
       return compaction(ports, command)
     case "Route":
-      return route(ports, command)
     case "Decide":
-      return decision(ports, command)
+      return asked(ports, command)
     case "RunTool":
       return tool(ports, ledger, command, life)
     default:
-      throw new Error(`the command ${command._tag} is none that a performer performs`)
+      throw notPerformed(command)
   }
 }
 
@@ -125,24 +124,25 @@ const call = (
   })
 }
 
-const route = (
+/** A question to a router. */
+const asked = (
   { now, router }: Pick<Ports, "now" | "router">,
-  { from, question }: Of<"Route">
-): Effect.Effect<Records.Beginning, TurnStopped> => {
-  if (router === undefined || question === undefined) throw new Error("this route is no question to a router")
-  const chosen = router.begin(question, now())
-  return from === undefined ? chosen : Effect.mapEager(chosen, (beginning) => ({ ...beginning, from }))
-}
-
-const decision = (
-  { now, router }: Pick<Ports, "now" | "router">,
-  { question, situation }: Of<"Decide">
-): Effect.Effect<Records.Directive, TurnStopped> => {
-  if (router === undefined || question === undefined) throw new Error("this decision is no question to a router")
+  command: Of<"Route" | "Decide">
+): Effect.Effect<Records.Beginning | Records.Directive, TurnStopped> => {
+  const { question } = command
+  if (router === undefined || question === undefined) throw notPerformed(command)
+  if (command._tag === "Route") {
+    const from = defined({ from: command.from })
+    return Effect.mapEager(router.begin(question, now()), (beginning) => ({ ...beginning, ...from }))
+  }
+  const { situation } = command
   return Effect.mapEager(router.direct({ ...situation, now: now() }, question), (directive) =>
     Directives.marked(directive, situation)
   )
 }
+
+/** A command whose record follows at once (`Engine`). */
+const notPerformed = ({ _tag }: Command) => new Error(`the command ${_tag} is none that a performer performs`)
 
 const compaction = (
   { compactor, draw, now }: Ports,

@@ -151,12 +151,15 @@ export const tallyAt = (history: History, at: number): Tally => {
 
 type Retry = Extract<Records.Directive, { readonly _tag: "Retry" }>
 
+/** A wait that a decision began. */
+type RetryWait = Wait & { readonly decision: Retry }
+
 type Outcome = Records.AttemptOutcome | Records.CompactionOutcome
 
 type Draft<A> = { -readonly [Key in keyof A]: A[Key] }
 
 interface DraftAttempt extends Omit<Draft<Attempt>, "wait" | "wakes" | "results"> {
-  wait: Draft<Wait> | undefined
+  wait: Draft<RetryWait> | undefined
   readonly wakes: Array<Records.Wake>
   readonly results: Array<Records.ToolResult | undefined>
 }
@@ -205,7 +208,7 @@ class Reading {
   /** The attempt of the last record. */
   private last: DraftAttempt | undefined = undefined
   /** The wait that the gate interrupted for the present attempt (X5). */
-  private interrupted: Wait | undefined = undefined
+  private interrupted: RetryWait | undefined = undefined
   private isChainOpen = false
   private lastBody: string | undefined = undefined
   private route: Route | undefined = undefined
@@ -218,6 +221,10 @@ class Reading {
 
   private add(record: Records.TurnRecord): void {
     switch (record.kind) {
+      case "Begun":
+      case "Route":
+      case "Seal":
+        return
       case "Content":
         this.attemptOf(record).hasContent = true
         return
@@ -232,10 +239,6 @@ class Reading {
         return this.answered(record)
       case "Final":
         return void this.finals.set(record.step, record.value.cause)
-      case "Begun":
-      case "Route":
-      case "Seal":
-        return
       default:
         record satisfies never
     }
@@ -331,7 +334,7 @@ class Reading {
   private failed(
     outcome: Extract<Outcome, { readonly _tag: "Failed" }>,
     decision: Records.Directive,
-    interrupted: Wait | undefined,
+    interrupted: RetryWait | undefined,
     isResumed: boolean
   ): void {
     const { step } = this
@@ -352,10 +355,8 @@ class Reading {
   private woken({ outcome, wait, wakes }: DraftAttempt, wake: Records.Wake): void {
     wakes.push(wake)
     if (wait === undefined) {
-      if (outcome?._tag !== "Completed") return
       // A question about tool calls is a chain of its own (P11).
-      if (wake.type === "asked") this.openChain(0)
-      else if (ToolQuestion.openIn(wakes) === undefined) this.isChainOpen = false
+      if (outcome?._tag === "Completed" && wake.type === "asked") this.openChain(0)
     } else if (endsWait(wake)) {
       wait.end = wake
       const { step } = this
@@ -378,9 +379,9 @@ class Reading {
     if (isAnswered(last)) this.enter(step + 1)
   }
 
-  private slept(wait: Wait): void {
+  private slept(wait: RetryWait): void {
     this.step.spending = sleep(this.step.spending, wait)
-    this.tally = { ...this.tally, sleptMs: this.tally.sleptMs + (wait.decision?.delayMs ?? 0) }
+    this.tally = { ...this.tally, sleptMs: this.tally.sleptMs + wait.decision.delayMs }
   }
 
   private openChain(retry: number): void {

@@ -10,7 +10,7 @@
  *   the elements that it has, which cannot be taken back.
  * - A consumer that stops ends the call, or the wait for the next one.
  */
-import { type Failure, Ids, type Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, Ids, type Target, type TurnEvent } from "@holdfast/wire"
 import type * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
@@ -93,7 +93,7 @@ export const stream = <A, E, R>(call: Call<A, E, R>): Stream.Stream<A, CallEnded
       const provider: Provider["Service"] = {
         stream: ({ attempt, credential, target }) => {
           last = undefined
-          const attempted = call.stream({ attempt, target, ...(credential === undefined ? undefined : { credential }) })
+          const attempted = call.stream({ attempt, target, ...defined({ credential }) })
           const failed = Stream.mapError(attempted, (error) => {
             last = error
             return call.failureOf(error)
@@ -108,7 +108,7 @@ export const stream = <A, E, R>(call: Call<A, E, R>): Stream.Stream<A, CallEnded
         history: [],
         prompt: "",
         startedAt: yield* Clock.currentTimeMillis,
-        ...(call.abort === undefined ? undefined : { abort: call.abort })
+        ...defined({ abort: call.abort })
       }).pipe(
         withoutVoids(services),
         Effect.provideContext(

@@ -42,16 +42,13 @@ export const none: Spending = {
 export const fail = (spending: Spending, { reason }: Failure.Failure, at: number): Spending => ({
   ...spending,
   firstFailureAt: spending.firstFailureAt ?? at,
-  reasons:
-    spending.reasons[reason] === undefined
-      ? { ...spending.reasons, [reason]: { retries: 0, sleptMs: 0, firstFailureAt: at } }
-      : spending.reasons
+  reasons: { ...spending.reasons, [reason]: shareOf(spending, reason, at) }
 })
 
 /** Returns the spending at a failure that was counted. `spread` is drawn for the decision about it. */
 export const spentAt = (spending: Spending, { reason }: Failure.Failure, at: number, spread: number): Spent => {
-  const { extendedMs, firstFailureAt = at, reasons, sleptMs } = spending
-  const share = reasons[reason] ?? { retries: 0, sleptMs: 0, firstFailureAt: at }
+  const { extendedMs, firstFailureAt = at, sleptMs } = spending
+  const share = shareOf(spending, reason, at)
   return {
     sleptMs,
     elapsedMs: Math.max(0, at - firstFailureAt),
@@ -86,3 +83,9 @@ export const retry = (
 /** Counts an extension of the budget by a person (X4), in milliseconds. */
 export const extend = (spending: Spending, byMs: number): Spending =>
   byMs === 0 ? spending : { ...spending, extendedMs: spending.extendedMs + byMs }
+
+// --- internal
+
+/** The part of a reason; `at` is the time of its failure. */
+const shareOf = ({ reasons }: Spending, reason: Failure.Reason, at: number): Share =>
+  reasons[reason] ?? { retries: 0, sleptMs: 0, firstFailureAt: at }

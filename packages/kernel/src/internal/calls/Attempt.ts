@@ -167,9 +167,7 @@ export class Listening implements ProviderCall.Listener {
           const { type } = event
           const kind = type === "text-delta" ? "text" : "reasoning"
           let { delta } = event
-          while (i + 1 < events.length) {
-            const next = events[i + 1]
-            if (next?.type !== type) break
+          for (let next = events[i + 1]; next?.type === type; next = events[i + 1]) {
             if (!this.content.fits(kind, delta.length + next.delta.length)) break // C11: the part that fits is kept
             delta += next.delta
             i++

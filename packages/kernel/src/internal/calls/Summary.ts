@@ -52,9 +52,9 @@ export const plan = (
   messages: ReadonlyArray<Message.Message>,
   { keepShare = KEEP_SHARE }: Options
 ): Plan | undefined => {
-  const sizes = messages.map(sizeOf)
-  const total = sizes.reduce((sum, size) => sum + size, 0)
-  const cut = cutOf(messages, sizes, total * keepShare)
+  const sized = messages.map((message, i) => ({ i, role: message.role, size: sizeOf(message) }))
+  const total = sized.reduce((sum, { size }) => sum + size, 0)
+  const cut = cutOf(sized, total * keepShare)
   const older = messages.slice(0, cut)
   const last = older.at(-1)
   if (last === undefined || isSummary(last)) return undefined
@@ -69,15 +69,18 @@ export const isSummary = (message: Message.Message): boolean => message.role ===
 // --- internal
 
 /** The index of the first message that is kept. */
-const cutOf = (messages: ReadonlyArray<Message.Message>, sizes: ReadonlyArray<number>, keep: number): number => {
-  let cut = messages.length
+const cutOf = (
+  messages: ReadonlyArray<{ readonly i: number; readonly role: string; readonly size: number }>,
+  keep: number
+): number => {
+  let cut: number | undefined
   let kept = 0
-  for (let i = messages.length - 1; i > 0; i--) {
-    kept += sizes[i] ?? 0
-    if (kept > keep && cut < messages.length) break // the newest message is kept
-    if (messages[i]?.role !== "tool") cut = i // a call is kept with its results
+  for (const { i, role, size } of messages.slice(1).toReversed()) {
+    kept += size
+    if (kept > keep && cut !== undefined) break // the newest message is kept
+    if (role !== "tool") cut = i // a call is kept with its results
   }
-  return cut === messages.length ? 0 : cut
+  return cut ?? 0
 }
 
 const sizeOf = (message: Message.Message): number => partsOf(message).reduce((sum, part) => sum + part.length, 0)

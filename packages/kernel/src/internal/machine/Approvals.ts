@@ -46,7 +46,7 @@ export const woken = (ledger: Ledger, before: Round, wake: Wake): Ledger => {
   })
   if (wake.type === "asked") return { ...next(before.approvals), chain: 0 }
   if (open === undefined) return next(before.approvals)
-  const given = approvalOf(open, wake, wake.at ?? 0)
+  const given = approvalOf(open, wake)
   const isAnswered = (call: Message.ToolCallPart) => isIn(open.asks, call) && !isIn(asked?.asks, call)
   const answered = next(calls.map((call, i) => before.approvals[i] ?? (isAnswered(call) ? given : undefined)))
   return asked === undefined ? new Batch(answered).closeChain({ success: true }).done() : answered // P11
@@ -71,7 +71,8 @@ const isIn = (asks: TurnEvent.Asks | undefined, { toolCallId }: Message.ToolCall
   asks?.calls?.some((call) => call.toolCallId === toolCallId) === true
 
 /** The answer in the record of a call's end of waiting. */
-const approvalOf = ({ since }: ToolQuestion.Open, wake: Wake, at: number): Approval => {
+const approvalOf = ({ since, until }: ToolQuestion.Open, wake: Wake): Approval => {
+  const { at = until } = wake
   if (wake.type === "elapsed") return { refusal: `No person approved this call within ${Millis.format(at - since)}.` }
   if (wake.type !== "answered") return { refusal: "A person refused this call." }
   return wake.approved ? {} : { refusal: `A person refused this call${wake.reason ? `: ${wake.reason}` : "."}` }

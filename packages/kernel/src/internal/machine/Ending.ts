@@ -79,11 +79,6 @@ const count = (ledger: Ledger, { at, cut }: Seal): Ledger => {
   const failingSince = step.failingSince ?? (phase._tag === "Deciding" ? phase.failedCall.endedAt : undefined)
   const closed = closeRetryLoop({ ...ledger, step: { ...step, failingSince } }, at)
   const { tally } = closed
-  if (phase._tag === "Waiting") {
-    const { retry, failedCall, wakes } = phase.wait
-    const waited = { ...tally, waitedMs: tally.waitedMs + waitedMs(retry, wakes, at) }
-    return { ...closed, tally: cut === undefined ? waited : spend(waited, failedCall.last?.usage) }
-  }
   if (cut === undefined) return closed
   switch (phase._tag) {
     case "Entering":
@@ -93,6 +88,11 @@ const count = (ledger: Ledger, { at, cut }: Seal): Ledger => {
       return { ...closed, tally: spend(tally, phase.failedCall.last?.usage) }
     case "Compacting":
       return { ...closed, tally: spend(tally, phase.tooLong.usage) }
+    case "Waiting": {
+      const { retry, failedCall, wakes } = phase.wait
+      const waited = { ...tally, waitedMs: tally.waitedMs + waitedMs(retry, wakes, at) }
+      return { ...closed, tally: spend(waited, failedCall.last?.usage) }
+    }
     default:
       return closed
   }

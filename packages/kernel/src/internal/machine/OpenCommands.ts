@@ -35,8 +35,8 @@ export interface Offers {
   readonly midStream?: RetryStrategy["Service"]["midStream"]
 }
 
-/** A command to perform. `step` and `number` are those of its record. */
-export type Command = { readonly step: number; readonly number: number } & (
+/** A command to perform. `step` and `number` are those of its record, `event` announces it if it is a wait. */
+export type Command = { readonly step: number; readonly number: number; readonly event?: unknown } & (
   | { readonly _tag: "Final"; readonly cause: FinalCause }
   | { readonly _tag: "Route"; readonly question: Question | undefined; readonly from: string | undefined }
   | {
@@ -265,7 +265,7 @@ const running = (ledger: Ledger, round: Round, { hasStrategy, tools }: Offers): 
         number: attempt,
         part: parts,
         asks: asked?.asks ?? ToolQuestion.of(pending.map(({ call }) => ToolQuestion.callOf(call))),
-        withinMs: Math.min(...pending.map(({ withinMs = 0 }) => withinMs)),
+        withinMs: Math.min(...pending.flatMap(({ withinMs }) => withinMs ?? [])),
         event: asked && Approvals.eventOf(ledger, asked)
       }
     ]

@@ -38,8 +38,10 @@ export const answered = (ledger: Ledger, before: Round, number: number, result: 
   const results = before.results.with(number, result)
   const content = [...before.content]
   let told = ledger
-  for (let next = results[content.length]; next !== undefined; next = results[content.length]) {
-    const part = partOf(calls[content.length], next)
+  for (const call of calls.slice(content.length)) {
+    const next = results[content.length]
+    if (next === undefined) break
+    const part = partOf(call, next)
     content.push(part)
     const { content: _, ...event } = part
     told = persist(told, [eventOf(ledger.turn, event)])
@@ -68,19 +70,22 @@ const resultsOf = (ledger: Ledger, content: Round["content"], createdAt: number)
 })
 
 const partOf = (
-  call: Message.ToolCallPart | undefined,
+  { toolCallId, toolName }: Message.ToolCallPart,
   { content, isError, output }: ToolResult
-): Message.ToolResultPart => {
-  if (call === undefined) throw new Error("there are as many results as calls")
-  const { toolCallId, toolName } = call
-  return { type: "tool-result", toolCallId, toolName, output, ...defined({ content }), isError }
-}
+): Message.ToolResultPart => ({
+  type: "tool-result",
+  toolCallId,
+  toolName,
+  output,
+  ...defined({ content }),
+  isError
+})
 
 /** Ends the step, because every call is answered. */
 const finished = (ledger: Ledger, round: Round): Ledger => {
   const { calls, content, results } = round
   const { limits, report: port, startedAt } = ledger.turn
-  const endedAt = results.reduce((last, result) => Math.max(last, result?.endedAt ?? 0), startedAt)
+  const endedAt = Math.max(startedAt, ...results.flatMap((result) => result?.endedAt ?? []))
   const report = reportIn(ledger, round)
   const isRefused = calls.some((call, i) => Judging.isReport(port, call) && results[i]?.isError === true)
   const said = new Batch(isRefused ? LastStep.collapse(ledger) : ledger)
