@@ -162,6 +162,18 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Decide 0"])
   })
 
+  it("rule P19: a failed summary is on disk before a router is asked", () => {
+    const turn = new Stepped({ hasRouter: true, hasCompactor: true })
+    const value = { route: { target: facts.target } }
+    turn.take(BEGIN, { _tag: "Done", record: { kind: "Route", step: 0, number: 0, value } })
+    turn.take(turn.failed({ ...overloaded, reason: "context-overflow", retryable: false }))
+    assert.deepStrictEqual(turn.take(APPENDED), ["start Compact 1"])
+    const failed = { _tag: "Failed", failure: overloaded, spread: 0.5, endedAt: 0 } as const
+    const summary = { kind: "Compaction", step: 0, number: 1, value: failed } as const
+    assert.deepStrictEqual(turn.take({ _tag: "Done", record: summary }), ["append step/0/compaction/1"])
+    assert.deepStrictEqual(turn.take(APPENDED), ["start Decide 1"])
+  })
+
   it("rule D8: an abort while a router is asked keeps the failure before it", () => {
     const turn = new Stepped({ hasRouter: true })
     turn.take(BEGIN, {
@@ -183,8 +195,10 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(turn.tool(0)), [], "one append is open at most")
     assert.deepStrictEqual(turn.take(APPENDED), ["append step/0/tool/0 tool-result tool-result message"])
     assert.deepStrictEqual(turn.take(APPENDED), ["step-start", "start Call 0"])
+    // A tool that needs approval now needed none when it began.
+    const definitions = [{ name: "a", inputSchema: {}, confirmWithinMs: 5_000 }]
     const life = (life: string) => {
-      const other = new Stepped({ life })
+      const other = new Stepped({ life, toolbox: { definitions } })
       other.take({
         _tag: "Begin",
         known: turn.stored.slice(0, 3),
@@ -427,6 +441,31 @@ describe("a turn that is stepped", () => {
       return done._tag === "Done" ? { _tag: "Performed", record: done.record } : done
     }
     assert.deepStrictEqual(running(memo, performed(1), performed(2), memo.tool(2), performed(0)), [2, 1, undefined, 0])
+  })
+
+  it("rule P18: events of earlier lives are observed in their steps, where they are persisted again", () => {
+    const earlier = new Stepped()
+    earlier.take(BEGIN)
+    earlier.take(earlier.answered(call("a"), call("b")), APPENDED)
+    for (const number of [0, 1]) earlier.take(earlier.tool(number), APPENDED)
+    const turn = new Stepped({ memo: {}, observer: { event: () => {} } })
+    turn.take({ _tag: "Begin", known: earlier.stored, persisted: [] })
+    const observed: Array<readonly [string, number]> = []
+    while (turn.state.pending !== undefined) {
+      turn.take(APPENDED)
+      for (const effect of turn.effects)
+        if (effect._tag === "Observe" && effect.kind === "event")
+          observed.push([effect.observation.event.type, effect.observation.step])
+    }
+    assert.deepStrictEqual(observed.slice(ACCEPTED.length), [
+      ["tool-call", 0],
+      ["tool-call", 0],
+      ["message", 0],
+      ["tool-result", 0],
+      // That of the last call comes with the end of the step.
+      ["tool-result", 1],
+      ["message", 1]
+    ])
   })
 
   it("rule A16: a call that its process gives up is observed as interrupted", () => {

@@ -140,6 +140,11 @@ describe("a turn that has to end with a report", () => {
           ["overloaded", false, undefined]
         ]
       )
+      // The rejected response and the report are answers of the endpoint.
+      assert.deepStrictEqual(
+        router.answered.map(([, began]) => began),
+        [0, 3_000]
+      )
     })
   )
 
@@ -482,26 +487,29 @@ describe("the final step", () => {
       })
     )
 
-  bothWays("rule A11: calls beside the report are answered but do not run", (start) =>
-    Effect.gen(function* () {
-      ran.length = 0
-      const run = yield* start({
-        scripts: [tools(call("look"), { ...call("report"), input: good })],
-        services,
-        toolbox,
-        strategy: strategy(),
-        limits: { maxTurns: 1 }
+  bothWays(
+    "rule A11: calls beside the report are answered but do not run, and no person is asked about them",
+    (start) =>
+      Effect.gen(function* () {
+        ran.length = 0
+        const definitions = [{ name: "look", inputSchema: {}, confirmWithinMs: 5_000 }]
+        const run = yield* start({
+          scripts: [tools(call("look"), { ...call("report"), input: good })],
+          services,
+          toolbox: { ...toolbox, definitions },
+          strategy: strategy(),
+          limits: { maxTurns: 1 }
+        })
+        assert.strictEqual((yield* settle(run)).status, "completed")
+        assert.deepStrictEqual([ran, run.sink.of("provider-retry")], [[], []])
+        assert.deepStrictEqual(
+          run.sink.of("tool-result").map(({ isError, toolName }) => [toolName, isError]),
+          [
+            ["look", true],
+            ["report", false]
+          ]
+        )
       })
-      assert.strictEqual((yield* settle(run)).status, "completed")
-      assert.deepStrictEqual(ran, [])
-      assert.deepStrictEqual(
-        run.sink.of("tool-result").map(({ isError, toolName }) => [toolName, isError]),
-        [
-          ["look", true],
-          ["report", false]
-        ]
-      )
-    })
   )
 
   bothWays("rule A11: if no report is required, it has no tools and its text is the answer", (start) =>

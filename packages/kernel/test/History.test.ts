@@ -335,7 +335,8 @@ law("rule X1, X11: a history has the wait or the question that the ledger has, a
       assert.deepStrictEqual(wait?.failure, failedCall.failure)
     } else if (phase._tag === "Tools" && phase.round.asked !== undefined) {
       const { asks, since, until } = phase.round.asked
-      assert.deepInclude(wait, { retry: 0, since, retryAt: until, asks, failure: undefined })
+      assert.deepInclude(wait, { retry: 0, since, retryAt: until, isMoved: true, asks, failure: undefined })
+      assert.deepStrictEqual(History.spendingAfterWait(history), history.step.spending)
     } else assert.isUndefined(wait)
   }
 })

@@ -82,7 +82,8 @@ describe("Machine", () => {
     const over = waits.filter(({ command, ledger, record }) => {
       if (command?._tag !== "Wait" || record.kind !== "Wake" || ledger.phase._tag !== "Waiting") return false
       const { type } = record.value
-      const isUnanswered = type === "elapsed" && ledger.phase.wait.asks !== undefined
+      const { asks } = ledger.phase.wait
+      const isUnanswered = type === "elapsed" && asks !== undefined && asks.goesOn !== true
       return (type === "now" || type === "switched" || type === "elapsed") && !isUnanswered
     })
     const sleptMs = over.reduce((sum, entry) => sum + (chargedBy(entry, turn.entries) ?? 0), 0)

@@ -10,9 +10,11 @@ import {
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Failure } from "@holdfast/wire"
+import { Checkpoint } from "../src/ports/Checkpoint.ts"
 import { Compactor } from "../src/ports/Compactor.ts"
 import { FinalReport } from "../src/ports/FinalReport.ts"
 import * as Observer from "../src/ports/Observer.ts"
+import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, emits, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
@@ -159,22 +161,31 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("rule A16: a decision about a failed compaction has the time when the compaction began", () =>
-    Effect.gen(function* () {
-      const notebook = new Notebook()
-      const failed = () => Effect.fail(new Failure.ProviderFailure({ failure: overloaded }))
-      const run = yield* Scenario.straight({
-        scripts: [emits({ reason: "context-overflow", message: "prompt is too long", retryable: false })],
-        strategy: strategy(),
-        services: Layer.succeed(Compactor, { compact: failed }),
-        observer: notebook.listeners
+  it.effect(
+    "rule A16: a decision about a failed compaction has the time when the compaction began, on any engine",
+    () =>
+      Effect.gen(function* () {
+        for (const engine of [{ known: [] }, undefined]) {
+          yield* TestClock.setTime(0)
+          const notebook = new Notebook()
+          const failed = () => Effect.fail(new Failure.ProviderFailure({ failure: overloaded }))
+          const compactor = Layer.succeed(Compactor, { compact: failed })
+          const run = yield* Scenario.straight({
+            scripts: [emits({ reason: "context-overflow", message: "prompt is too long", retryable: false })],
+            strategy: strategy(),
+            services: Layer.merge(
+              compactor,
+              Layer.succeed(Checkpoint, { ...engine, run: (_name, _schema, effect) => effect })
+            ),
+            observer: notebook.listeners
+          })
+          assert.strictEqual((yield* settle(run)).status, "failed")
+          assert.deepStrictEqual(
+            notebook.of("decision").map(({ startedAt }) => startedAt),
+            [0, 5_000, 15_000]
+          )
+        }
       })
-      assert.strictEqual((yield* settle(run)).status, "failed")
-      assert.deepStrictEqual(
-        notebook.of("decision").map(({ startedAt }) => startedAt),
-        [0, 5_000, 15_000]
-      )
-    })
   )
 
   bothWays("rule P18: receives every event except deltas, once, and in order", (start) =>
@@ -357,17 +368,27 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("rule A16: receives an attempt as interrupted when its process gives the turn up", () =>
-    Effect.gen(function* () {
-      const notebook = new Notebook()
-      const reached = yield* Deferred.make<void>()
-      const scripts = [hangs(reached, text("Hel"))]
-      const run = yield* Scenario.straight({ scripts, observer: notebook.listeners })
-      yield* Deferred.await(reached)
-      yield* Fiber.interrupt(run.fiber)
-      assert.deepStrictEqual(notebook.kinds, ["attempt"])
-      assert.strictEqual(notebook.of("attempt")[0]?.outcome._tag, "Interrupted")
-    })
+  it.effect(
+    "rule A16: receives an attempt as interrupted when its process gives the turn up, or its log stops it",
+    () =>
+      Effect.gen(function* () {
+        const notebook = new Notebook()
+        const reached = yield* Deferred.make<void>()
+        const scripts = [hangs(reached, text("Hel"))]
+        const run = yield* Scenario.straight({ scripts, observer: notebook.listeners })
+        yield* Deferred.await(reached)
+        yield* Fiber.interrupt(run.fiber)
+        const stopped = new TurnStopped({ message: "the disk is full" })
+        const services = Layer.succeed(Checkpoint, {
+          known: [],
+          run: (_name, _schema, effect) => effect,
+          mark: () => Effect.fail(stopped)
+        })
+        const other = yield* Scenario.straight({ scripts: [answer("Hel")], observer: notebook.listeners, services })
+        assert.strictEqual(yield* Effect.flip(Fiber.join(other.fiber)), stopped)
+        assert.deepStrictEqual(notebook.kinds, ["attempt", "attempt"])
+        for (const { outcome } of notebook.of("attempt")) assert.strictEqual(outcome._tag, "Interrupted")
+      })
   )
 
   it.effect("rule P18: receives the events of a write during which its process gives the turn up", () =>

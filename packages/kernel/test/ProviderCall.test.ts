@@ -138,6 +138,29 @@ describe("a call", () => {
       )
   )
 
+  it.effect("ProviderCall.L1: asks for more once a read, however often it is left and pulled again", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        let reads = 0
+        let asked = 0
+        let read = (): void => {}
+        const provider = ProviderCall.provider((_request, _world, listener) => {
+          read = () => void listener.events([delta(`${reads++}`)])
+          return { more: () => void asked++, cancel: () => {} }
+        })
+        const pull = yield* Stream.toPull(provider.stream(request))
+        const left = Effect.flatMap(Effect.forkChild(pull, { startImmediately: true }), Fiber.interrupt)
+        for (const times of [0, 1, 2]) {
+          yield* Effect.andThen(left, left)
+          assert.strictEqual(asked, times)
+          const pulled = yield* Effect.forkChild(pull, { startImmediately: true })
+          read()
+          assert.deepStrictEqual(yield* Fiber.join(pulled), [delta(`${times}`)])
+        }
+      })
+    )
+  )
+
   it.effect("ProviderCall.L2: calls nothing after `cancel`, and releases the stream", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -87,6 +87,26 @@ describe("a pull that pushes", () => {
     })
   )
 
+  it.effect("Push.P2: a push through another is over with its last value, or with one that is not taken", () =>
+    Effect.sync(() => {
+      const { give, isPushing, pull } = PushSource.make<number>()
+      const seen: Array<number> = []
+      const own: Pull.Pull<number, never> = Effect.flatMap(pull, Effect.succeed)
+      const some = (value: number) => (value > 0 ? value : undefined)
+      const isLast = () => seen.at(-1) === 3
+      const through = Push.through(own, () => pull, some, isLast)
+      const overs: Array<number> = []
+      const over = () => void overs.push(seen.length)
+      Push.of(through)?.((value) => seen.push(value) < 2, over)
+      for (const value of [1, 0, 2]) give(value)
+      assert.deepStrictEqual([seen, overs, isPushing()], [[1, 2], [], false])
+      Push.of(through)?.((value) => seen.push(value) > 0, over)
+      for (const value of [0, 3]) give(value)
+      assert.deepStrictEqual([seen, overs, isPushing()], [[1, 2, 3], [3], false])
+      assert.isUndefined(Push.of(through))
+    })
+  )
+
   it.effect("what a consumer throws is a defect of its fiber, and nothing of the source's", () =>
     Effect.gen(function* () {
       const { give, isPushing, pull } = PushSource.make<number>()

@@ -313,7 +313,7 @@ class World {
       case 3:
         return outlook === undefined
           ? { type: "now", at, ...by }
-          : { type: "asked", until: at + 5_000, asks: { ...ASKS, waitedMs: outlook(1).waitedMs }, at }
+          : { type: "asked", until: at + 5_000, asks: { ...this.asks, waitedMs: outlook(1).waitedMs }, at }
       case 4:
         return { type: "now", at, early: true }
       case 5:
@@ -332,6 +332,11 @@ class World {
         this.now = Math.max(at, wait.retryAt)
         return { type: "elapsed", at: this.now }
     }
+  }
+
+  /** A question; the turn goes on without an answer to some. */
+  private get asks() {
+    return this.taken % 3 === 0 ? { ...ASKS, goesOn: true as const } : ASKS
   }
 
   private answer({ asks, event, withinMs }: Extract<Machine.Command, { _tag: "Ask" }>): Records.Wake {

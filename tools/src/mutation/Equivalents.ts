@@ -97,6 +97,20 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how long a tree grows is a matter of memory and time"
   },
   {
+    path: "packages/kernel/src/ports/Compactor.ts",
+    operator: "constant",
+    before: "0",
+    line: "const outcome = call.outcome(0, () => 0) // the time and the draw are those of the compaction's record",
+    reason: "the time and the draw are not read"
+  },
+  {
+    path: "packages/kernel/src/internal/machine/Approvals.ts",
+    operator: "constant",
+    before: "0",
+    line: "if (isIn(asked?.asks, call)) return 0",
+    reason: "a question that is open has its end: of the number it is read only that there is one"
+  },
+  {
     path: "packages/policy/src/decision/Budget.ts",
     operator: "constant",
     before: "false",
