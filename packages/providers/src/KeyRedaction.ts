@@ -43,7 +43,7 @@ export const withoutBytes = (text: string): string => {
     kept += `${text.slice(at, found)}[${end - found} characters of base64]`
     at = end
   }
-  return at === 0 ? text : kept + text.slice(at)
+  return kept + text.slice(at)
 }
 
 // --- internal

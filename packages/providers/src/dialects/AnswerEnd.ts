@@ -25,10 +25,10 @@ export interface AnswerEnd {
   }
 }
 
-/** Of an answer that has no frames. */
+/** Of an answer that has no frames: a document that passed was whole. */
 export const none: AnswerEnd = {
   add: () => {},
-  read: () => ({ counts: [], isComplete: false, failed: undefined })
+  read: () => ({ counts: [], isComplete: true, failed: undefined })
 }
 
 /** Of a stream of events. */
@@ -52,11 +52,11 @@ export const ofEvents = (dialect: Dialect, head: AnswerHead): AnswerEnd => {
 
   return {
     add: (bytes) => {
-      if (bytes.length > KEPT) {
+      const kept = bytes.subarray(-KEPT)
+      if (kept.length < bytes.length) {
         isCut = true
         length = 0
       }
-      const kept = bytes.length > KEPT ? bytes.subarray(bytes.length - KEPT) : bytes
       if (length + kept.length > buffer.length) makeRoom(kept.length)
       buffer.set(kept, length)
       length += kept.length
@@ -66,7 +66,7 @@ export const ofEvents = (dialect: Dialect, head: AnswerHead): AnswerEnd => {
       const start = isCut ? blankLineIn(bytes) : 0
       const frames = AnswerFrames.all(AnswerFrames.ofEvents(), bytes.subarray(start))
       const judgements = new Judgements(dialect, head)
-      const counts = start > 0 ? countsIn(new TextDecoder().decode(bytes.subarray(0, start))) : undefined
+      const counts = countsIn(new TextDecoder().decode(bytes.subarray(0, start)))
       if (counts !== undefined)
         judgements.take(frames.length === 0 ? { kind: "end", counts } : { kind: "preamble", counts })
       for (const frame of frames.slice(-MOST_FRAMES)) judgements.judge(frame)

@@ -155,8 +155,7 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
     const { counts: found, failed, isComplete } = ending.read()
     counts.push(...found)
     if (failed !== undefined) return fail(failed)
-    // A document that passed was whole.
-    if (isComplete || splitter === undefined) standing = { kind: "complete" }
+    if (isComplete) standing = { kind: "complete" }
     else fail(ifOpen())
   }
 

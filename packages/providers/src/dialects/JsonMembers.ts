@@ -42,7 +42,7 @@ const QUOTE = 0x22
 const COLON = 0x3a
 const COMMA = 0x2c
 const BACKSLASH = 0x5c
-const BLANKS = new Set([0x20, 0x09, 0x0a, 0x0d])
+const BLANKS: ReadonlySet<unknown> = new Set([0x20, 0x09, 0x0a, 0x0d])
 /** The first byte of a byte order mark; no JSON begins with it. */
 const MARK = 0xef
 const MARK_BYTES = 3
@@ -50,7 +50,7 @@ const MARK_BYTES = 3
 /** The first byte from here on that is no white space. */
 const blanksFrom = (bytes: Uint8Array, from: number): number => {
   let at = from
-  while (at < bytes.length && BLANKS.has(bytes[at] ?? 0)) at++
+  while (BLANKS.has(bytes[at])) at++
   return at
 }
 
@@ -70,7 +70,7 @@ const valueEnd = (bytes: Uint8Array, from: number): number => {
   if (bytes[from] === QUOTE) return stringEnd(bytes, from)
   let depth = 0
   for (let at = from; at < bytes.length; at++) {
-    const byte = bytes[at] ?? 0
+    const byte = bytes[at]
     if (byte === QUOTE) {
       at = stringEnd(bytes, at) - 1
     } else if (byte === OPEN || byte === OPEN_LIST) {

@@ -15,13 +15,14 @@ export class OutputParts extends OpenParts {
   private readonly open = new Map<unknown, Item>()
 
   /** Begins an item. */
-  begin(index: unknown, json: JsonObject, out: Array<Provider.ProviderEvent>): void {
+  begin(index: unknown, json: JsonObject, out: Array<Provider.ProviderEvent>): Item {
     this.release(false, out)
     const item = itemOf(json)
     this.hasBegun = true
     this.open.set(index, item)
     this.held += item.type === "function_call" ? 1 : 0
     this.kept += ResponseLimit.PART_CHARACTERS + item.name.length + (item.id?.length ?? 0)
+    return item
   }
 
   /** Adds text to a message. */
@@ -57,10 +58,8 @@ export class OutputParts extends OpenParts {
 
   /** Ends an item. What had no deltas is read from here. */
   end(index: unknown, json: JsonObject, out: Array<Provider.ProviderEvent>): void {
-    if (!this.open.has(index)) this.begin(index, json, out)
-    const item = this.open.get(index)
+    const item = this.open.get(index) ?? this.begin(index, json, out)
     this.open.delete(index)
-    if (item === undefined) return
     switch (item.type) {
       case "message":
         for (const part of item.hasDeltas ? [] : objectsOf(json.content)) {

@@ -86,7 +86,7 @@ class Attempt implements Http.Listener, ProviderCall.Running {
   private room = SLICE_BYTES
   /** How the connection ended; absent: it has not. */
   private ended: { readonly cut?: { readonly cause: unknown } } | undefined = undefined
-  private isScheduled = false
+  private scheduled: Promise<void> | undefined = undefined
   private isReading = false
   /** The listener takes events. */
   private isWanted = true
@@ -140,13 +140,11 @@ class Attempt implements Http.Listener, ProviderCall.Running {
 
   /** One read of the socket brings many chunks. */
   private schedule(): void {
-    if (this.isScheduled) return
-    this.isScheduled = true
-    void settled.then(this.read)
+    this.scheduled ??= settled.then(this.read)
   }
 
   private readonly read = (): void => {
-    this.isScheduled = false
+    this.scheduled = undefined
     if (this.isReading) return
     this.isReading = true
     try {
