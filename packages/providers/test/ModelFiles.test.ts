@@ -44,7 +44,8 @@ it.effect("files of a result that its model does not take are placeholders, the 
     const { requests, stream } = scripted(["application/pdf"])
     yield* Stream.runDrain(stream(request))
     const sent = requests[0]?.messages ?? []
-    assert.strictEqual(sent[0], request.messages[0])
+    // Messages without files are the same objects: their sizes are remembered by them.
+    for (const at of [0, 1]) assert.strictEqual(sent[at], request.messages[at])
     const content = sent[2]?.role === "tool" ? sent[2].content : []
     const refused = { type: "text", text: "[image image/png 8 bytes] (not shown: this model cannot read it)" }
     assert.deepStrictEqual<unknown>(

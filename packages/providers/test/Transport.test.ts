@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { ProviderCall, ResponseLimit, ResponseProgress } from "@holdfast/kernel/host"
 import { Cause, Deferred, Effect, Exit, Fiber, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import * as Decoder from "../src/decoding/Decoder.ts"
 import * as PlainBody from "../src/http/PlainBody.ts"
 import * as OpenAi from "../src/openai/Response.ts"
 import * as KeyRedaction from "../src/KeyRedaction.ts"
@@ -193,6 +194,8 @@ describe("Transport", () => {
       expect(events.length).toBe(1)
       expect(emitted).toMatchObject({ reason: "invalid-response", retryable: false })
       expect(emitted?.message).toContain("99 characters")
+      const largest = long.padEnd(Decoder.mostOfFrame(100))
+      expect((yield* attempt({ pieces: [largest], most: 100 })).isSuccess).toBe(true)
       const endless = yield* attempt({ pieces: ["{"], after: "endless", most: 99 })
       expect(endless.emitted).toMatchObject({ reason: "invalid-response", retryable: false })
     })
@@ -348,8 +351,9 @@ describe("a text that comes", () => {
     Effect.gen(function* () {
       const isTaken = Deferred.makeUnsafe<void>()
       const { calls, data, fiber, end, give } = yield* listening(() => Deferred.await(isTaken))
-      const frame = new TextEncoder().encode(`: ${"x".repeat(65_500)}\n\n\n`)
-      expect([1, 2, 3, 4].map(() => data(frame))).toEqual([true, true, true, true])
+      const frame = new TextEncoder().encode(`: ${"x".repeat(65_531)}\n\n\n`)
+      const upTo256KiB = frame.subarray(dialect.delta("b").length) // which is held, too
+      expect([frame, frame, frame, upTo256KiB].map(data)).toEqual([true, true, true, true])
       expect([data(frame), calls.resumes]).toEqual([false, 0])
       Deferred.doneUnsafe(isTaken, Effect.void)
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve)))

@@ -115,6 +115,7 @@ describe("ContentGate", () => {
       const more = encode("anything")
       expect(gate.feed(more)).toEqual([more])
       expect(gate.standing()).toEqual({ kind: "passing" })
+      expect(gate.received()).toEqual([]) // what has passed is not kept
     }
   })
 
@@ -234,9 +235,11 @@ describe("ContentGate", () => {
       const { passed, standing } = eventsOf(wire, text)
       expect(standing).toEqual({ kind: "complete" })
       expect(decode(passed)).toBe(text)
-      expect(eventsOf(wire, text.slice(0, -1)).standing).toMatchObject({ kind: "failed", hasPassed: false })
+      const cut = eventsOf(wire, text.slice(0, -1))
+      expect(cut.standing).toMatchObject({ kind: "failed", hasPassed: false, failure: { reason: "network" } })
       const [[error = "", reason = ""] = []] = wire.errors
-      expect(eventsOf(wire, error.trimEnd()).standing).toMatchObject({ kind: "failed", failure: { reason } })
+      const failed = eventsOf(wire, ...wire.preamble, error.trimEnd())
+      expect(failed.standing).toMatchObject({ kind: "failed", failure: { reason } })
     }
   })
 
