@@ -146,14 +146,20 @@ export const takeUp = (
 ): Effect.Effect<TakenUp, StorageError> =>
   TaskProgress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, isMeant, progress))
 
-/** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
+/**
+ * Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. Nothing is read where the turn that is
+ * `meant`, or without it any, has come into memory since: it could end while the log is read.
+ */
 export const recover = (
   dependencies: Dependencies,
-  conversationId: Ids.ConversationId
+  conversationId: Ids.ConversationId,
+  meant?: Ids.TurnId
 ): Effect.Effect<boolean, StorageError> =>
-  dependencies.sessions.using(conversationId, (session) =>
-    Effect.uninterruptible(session.inOrder(recovered(dependencies, session)))
-  )
+  dependencies.sessions.using(conversationId, (session) => {
+    const isHere = () => session.turns.some(({ turnId }) => turnId === (meant ?? turnId))
+    const missing = Effect.suspend(() => (isHere() ? Effect.succeed(false) : recovered(dependencies, session)))
+    return Effect.uninterruptible(session.inOrder(missing))
+  })
 
 /** Why the conversation of this last turn has nothing to retry; `undefined`: it can be retried (rule M1). */
 export const refusalOf = (last: Turn | undefined): string | undefined => {

@@ -257,7 +257,7 @@ const abort = Effect.fnUntraced(function* (parts: Parts, address: Commands.Addre
   if (yield* Commands.abort(parts, address)) return true
   // An unsealed turn that is not in memory is ended too, even if it was released.
   queue.readmit(address.conversationId)
-  yield* Acceptance.recover(parts, address.conversationId)
-  // Its client may have come back meanwhile, and have brought it into memory.
+  yield* Acceptance.recover(parts, address.conversationId, address.turnId)
+  // Its client or another abort may have brought it into memory meanwhile.
   return yield* Commands.abort(parts, address)
 })
