@@ -140,10 +140,9 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
       return []
     }
     for (const rest of splitter.rest()) {
-      const judgement = dialect.judge(rest, head)
       // A frame that the end has cut off is no error of its own (C6).
-      const isCutOff = rest.event !== "error" && judgement.kind === "error" && JsonShape.parse(rest.data) === undefined
-      if (!isCutOff && judged(judgement)) return pass()
+      const isCutOff = rest.event !== "error" && JsonShape.parse(rest.data) === undefined
+      if (!isCutOff && judged(dialect.judge(rest, head))) return pass()
       if (standing.kind === "failed") return []
     }
     fail(hasData ? { failure: Classification.incomplete() } : ofBody(text(), head))

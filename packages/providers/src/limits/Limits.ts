@@ -138,8 +138,7 @@ class Watched implements ProviderCall.Listener, ProviderCall.Running {
     const limitMs = this.isFirst ? firstContentMs : idleMs
     const leftMs = limitMs - this.waitedMs - this.waitingMs()
     if (leftMs <= 0 && this.since !== undefined) {
-      if (!this.settle()) return
-      this.running?.cancel()
+      this.cancel()
       const failure = Classification.timedOut(this.isFirst ? "first-content" : "idle", limitMs)
       return this.listener.end(Exit.fail(new Failure.ProviderFailure({ failure })))
     }

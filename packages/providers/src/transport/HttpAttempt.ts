@@ -94,7 +94,7 @@ class Attempt implements Http.Listener, ProviderCall.Running {
   private last: ProviderCall.End | undefined = undefined
   private isOver = false
   private stopWaiting: (() => void) | undefined = undefined
-  private stopResting: (() => void) | undefined = undefined
+  private resting: (() => void) | undefined = undefined
 
   constructor(options: Omit<Options, "post">, world: ProviderCall.World, listener: ProviderCall.Listener) {
     this.options = options
@@ -192,8 +192,8 @@ class Attempt implements Http.Listener, ProviderCall.Running {
   }
 
   private rest(): void {
-    this.stopResting ??= this.world.run(Effect.yieldNow, () => {
-      this.stopResting = undefined
+    this.resting ??= this.world.run(Effect.yieldNow, () => {
+      this.resting = undefined
       this.room = SLICE_BYTES
       this.read()
     })
@@ -222,7 +222,6 @@ class Attempt implements Http.Listener, ProviderCall.Running {
   private close(): void {
     this.call?.close()
     this.stopWaiting?.()
-    this.stopResting?.()
   }
 
   /** After some time the body counts as ended. No timer is needed for a body that has. */
