@@ -1,27 +1,6 @@
-/** Prompts that were not sent, by their field: they survive navigation and reload, and go with the tab. */
+/** A prompt that is being sent, with its files as they were when a person sent it. */
 import type { Prompt } from "@holdfast/wire"
 import * as Attached from "./Attached.ts"
-
-/** A draft; empty: there is none. */
-export const of = (field: string): string => {
-  try {
-    return sessionStorage.getItem(PREFIX + field) ?? ""
-  } catch {
-    return "" // The browser has no storage.
-  }
-}
-
-/** Keeps a draft; an empty one is removed. */
-export const keep = (field: string, text: string): void => {
-  try {
-    if (text === "") sessionStorage.removeItem(PREFIX + field)
-    else sessionStorage.setItem(PREFIX + field, text)
-  } catch {
-    // Without storage, or beyond its room, the text lasts as long as its field.
-  }
-}
-
-// A prompt that is being sent, with its files as they were when a person sent it.
 
 /** The text and the files of a prompt. */
 export interface PromptDraft {
@@ -46,7 +25,3 @@ export const promptOf = async ({ files, text }: PromptDraft): Promise<Prompt.Pro
 /** An id that no other client chooses; `crypto.randomUUID` is missing in pages of other machines without TLS. */
 export const newId = (): string =>
   `t_${Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("")}`
-
-// --- internal
-
-const PREFIX = "holdfast.draft."

@@ -1,7 +1,6 @@
 /** The field of a prompt with its files. Enter sends, Shift and Enter begin a line. */
 import { Count } from "@holdfast/wire"
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react"
-import * as Draft from "./Draft.ts"
 import type { AttachedFiles } from "./useAttached.ts"
 import * as Actions from "../palette/Actions.ts"
 import * as Service from "../service/Service.ts"
@@ -10,7 +9,7 @@ import "./attach.css"
 
 interface PromptBoxProps {
   readonly id: string
-  /** The name of its draft (`Draft`). */
+  /** The name of its draft (`keepDraft`). */
   readonly draft: string
   readonly field: RefObject<HTMLTextAreaElement | null>
   readonly attached: AttachedFiles
@@ -39,8 +38,8 @@ export const PromptBox = ({ attached, children, draft, field, id, isPending, pla
       name="prompt"
       rows={rows}
       placeholder={placeholder}
-      defaultValue={Draft.of(draft)}
-      onInput={({ currentTarget }) => Draft.keep(draft, currentTarget.value)}
+      defaultValue={draftOf(draft)}
+      onInput={({ currentTarget }) => keepDraft(draft, currentTarget.value)}
       onPaste={attached.paste}
       onKeyDown={(event) => {
         if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
@@ -58,7 +57,28 @@ export const PromptBox = ({ attached, children, draft, field, id, isPending, pla
   </div>
 )
 
+/** Keeps a text that was not sent, by its field: it survives navigation and reload, and goes with the tab. An empty one is removed. */
+export const keepDraft = (field: string, text: string): void => {
+  try {
+    if (text === "") sessionStorage.removeItem(PREFIX + field)
+    else sessionStorage.setItem(PREFIX + field, text)
+  } catch {
+    // Without storage, or beyond its room, the text lasts as long as its field.
+  }
+}
+
 // --- internal
+
+const PREFIX = "holdfast.draft."
+
+/** A draft; empty: there is none. */
+const draftOf = (field: string): string => {
+  try {
+    return sessionStorage.getItem(PREFIX + field) ?? ""
+  } catch {
+    return "" // The browser has no storage.
+  }
+}
 
 /** The button; its title has the limit, so that a person reads it before they choose. */
 const AttachButton = ({ onAdd }: { readonly onAdd: (files: Iterable<File>) => void }) => {

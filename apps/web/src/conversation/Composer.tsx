@@ -4,7 +4,7 @@ import type { Prompt } from "@holdfast/wire"
 import { type ReactNode, type Ref, useId, useImperativeHandle, useRef } from "react"
 import * as Attached from "../attach/Attached.ts"
 import * as Draft from "../attach/Draft.ts"
-import { PromptBox } from "../attach/PromptBox.tsx"
+import { keepDraft, PromptBox } from "../attach/PromptBox.tsx"
 import { useAttached } from "../attach/useAttached.ts"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
@@ -29,7 +29,7 @@ export const Composer = ({ children, conversationId, isBusy, ref }: ComposerProp
     mutationFn: async ({ turnId, ...draft }: Draft.PromptDraft & { readonly turnId: string }) =>
       Service.client.conversation(conversationId).prompt(await Draft.promptOf(draft), { turnId }),
     onSuccess: () => {
-      Draft.keep(conversationId, "")
+      keepDraft(conversationId, "")
       if (field.current !== null) field.current.value = ""
       attached.clear()
       // A prompt that is queued changes nothing of the turn that the page follows.
@@ -40,7 +40,7 @@ export const Composer = ({ children, conversationId, isBusy, ref }: ComposerProp
     if (field.current === null) return
     const { files, text } = Attached.draftOf(prompt)
     field.current.value = [field.current.value.trim(), text].filter((part) => part !== "").join("\n\n")
-    Draft.keep(conversationId, field.current.value)
+    keepDraft(conversationId, field.current.value)
     attached.add(files)
     field.current.focus()
   })

@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useId, useRef } from "react"
 import * as Draft from "../attach/Draft.ts"
-import { PromptBox } from "../attach/PromptBox.tsx"
+import { keepDraft, PromptBox } from "../attach/PromptBox.tsx"
 import { useAttached } from "../attach/useAttached.ts"
 import { useConfiguration } from "../health/useHealth.ts"
 import * as Problems from "../service/Problems.ts"
@@ -22,7 +22,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
     mutationFn: async ({ files, text, ...options }: Opening) =>
       Service.client.submit(await Draft.promptOf({ files, text }), options),
     onSuccess: async (turn) => {
-      Draft.keep(NEW, "")
+      keepDraft(NEW, "")
       const { conversationId } = await turn.getState()
       void Service.readAgain(queries, "conversations")
       PageRoute.go({ page: "conversation", conversationId })

@@ -52,16 +52,6 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
   )
 }
 
-// Encodes files as content blocks of the Messages API.
-//
-// | file | block |
-// |---|---|
-// | image: JPEG, PNG, GIF, WebP | `image`; its source is `base64` or `url` |
-// | PDF | `document`; its source is `base64` or `url` |
-// | text | `document` with a source of plain `text` |
-//
-// Source: Claude API documentation, "Vision", "PDF support", "Messages" (content blocks).
-
 /** What the format cannot carry. */
 export const refuses: Files.Refuses = (part) => {
   switch (FilePart.kindOf(part)) {
@@ -78,7 +68,17 @@ export const refuses: Files.Refuses = (part) => {
   }
 }
 
-/** The block of a file that the format can carry. */
+/**
+ * Encodes a file that the format can carry, as a content block.
+ *
+ * | file | block |
+ * |---|---|
+ * | image: JPEG, PNG, GIF, WebP | `image`; its source is `base64` or `url` |
+ * | PDF | `document`; its source is `base64` or `url` |
+ * | text | `document` with a source of plain `text` |
+ *
+ * Source: Claude API documentation, "Vision", "PDF support", "Messages" (content blocks).
+ */
 const encodeFile = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   const source = sourceOf(part, kind)

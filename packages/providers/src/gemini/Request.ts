@@ -35,16 +35,6 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
   )
 }
 
-// Encodes files as parts of a Gemini request.
-//
-// | file | part |
-// |---|---|
-// | image, PDF, sound, video, as bytes | `inlineData` |
-// | the same at an address | `fileData` |
-// | text | `text`, between `<file>` tags with its name |
-//
-// Source: Gemini API documentation, "Image understanding", "Document understanding", "Audio understanding", "Video understanding".
-
 /** What the format cannot carry. */
 export const refuses: Files.Refuses = (part) => {
   const kind = FilePart.kindOf(part)
@@ -54,7 +44,17 @@ export const refuses: Files.Refuses = (part) => {
   return part.mediaType.endsWith("/*") ? "Gemini needs the exact media type of a file at an address" : undefined
 }
 
-/** The part of a file that the format can carry. */
+/**
+ * Encodes a file that the format can carry, as a part of a request.
+ *
+ * | file | part |
+ * |---|---|
+ * | image, PDF, sound, video, as bytes | `inlineData` |
+ * | the same at an address | `fileData` |
+ * | text | `text`, between `<file>` tags with its name |
+ *
+ * Source: Gemini API documentation, "Image understanding", "Document understanding", "Audio understanding", "Video understanding".
+ */
 const encodeFile = (part: FilePart.FilePart): JsonFields => {
   if (!("data" in part)) return { fileData: { mimeType: part.mediaType, fileUri: part.url } }
   if (FilePart.kindOf(part) === "text") return { text: Files.asText(part) }

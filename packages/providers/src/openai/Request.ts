@@ -49,17 +49,6 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
     options
   )
 
-// Encodes files as parts of a chat completion's messages.
-//
-// | file | part |
-// |---|---|
-// | image, as bytes or at an address | `image_url` |
-// | `audio/wav`, `audio/mpeg` | `input_audio` |
-// | text | `text`, between `<file>` tags with its name |
-// | any other application type, such as PDF | `file` with `file_data` |
-//
-// Source: OpenAI, "Images and vision", "Audio and speech", "File inputs" (chat completions).
-
 /** What the format cannot carry. */
 export const refuses: Files.Refuses = (part) => {
   const kind = FilePart.kindOf(part)
@@ -71,7 +60,18 @@ export const refuses: Files.Refuses = (part) => {
   return undefined
 }
 
-/** The part of a file that the format can carry. */
+/**
+ * Encodes a file that the format can carry, as a part of a message.
+ *
+ * | file | part |
+ * |---|---|
+ * | image, as bytes or at an address | `image_url` |
+ * | `audio/wav`, `audio/mpeg` | `input_audio` |
+ * | text | `text`, between `<file>` tags with its name |
+ * | any other application type, such as PDF | `file` with `file_data` |
+ *
+ * Source: OpenAI, "Images and vision", "Audio and speech", "File inputs" (chat completions).
+ */
 const encodeFile = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   if (!("data" in part)) return { type: "image_url", image_url: { url: part.url } }

@@ -55,16 +55,6 @@ export const proofOf = (item: { readonly [key: string]: unknown }): string | und
 export const filesIn = ({ id, output_format, result }: JsonObject): ReadonlyArray<Message.ModelFile> =>
   ModelFile.of(`image/${textOf(output_format) ?? "png"}`, result, JSON.stringify({ id }))
 
-// Encodes files as input parts of the Responses API.
-//
-// | file | part |
-// |---|---|
-// | image, as bytes or at an address | `input_image` |
-// | text | `input_text`, between `<file>` tags with its name |
-// | PDF and other application types, as bytes or at an address | `input_file` |
-//
-// Source: OpenAI, "Images and vision", "File inputs" (Responses).
-
 /** What the format cannot carry. */
 export const refuses: Files.Refuses = (part) => {
   const kind = FilePart.kindOf(part)
@@ -75,7 +65,17 @@ export const refuses: Files.Refuses = (part) => {
   return undefined
 }
 
-/** The part of a file that the format can carry. */
+/**
+ * Encodes a file that the format can carry, as an input part.
+ *
+ * | file | part |
+ * |---|---|
+ * | image, as bytes or at an address | `input_image` |
+ * | text | `input_text`, between `<file>` tags with its name |
+ * | PDF and other application types, as bytes or at an address | `input_file` |
+ *
+ * Source: OpenAI, "Images and vision", "File inputs" (Responses).
+ */
 const encodeFile = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   if (!("data" in part)) {

@@ -139,17 +139,17 @@ export const assumptions = (
   ]
 }
 
-// Replies to the calls of a replay as the recorded endpoints would have, as far as the record has it.
-//
-// - An endpoint is as its last recorded call before found it: down between two failed calls, and up from its first successful call until
-//   the next failed call. Before its first recorded call it is as that call found it.
-// - A failure of a single request, such as a context that is too long, belongs to its turn: the same turn would meet it at that target
-//   again, and no other turn would.
-// - An endpoint without a recorded call is assumed to answer, unless an outage describes it.
-// - An answer is the turn's own recorded one for that step, otherwise one as long as the endpoint's answer next to it; its tokens are
-//   unknown then.
-
-/** Replies by recorded calls, and what they had to assume; `described` replies for the targets that outages describe. */
+/**
+ * Replies by recorded calls, as their endpoints would have, and what that had to assume; `described` replies for the targets that outages describe.
+ *
+ * - An endpoint is as its last recorded call before found it: down between two failed calls, and up from its first successful call until
+ *   the next failed call. Before its first recorded call it is as that call found it.
+ * - A failure of a single request, such as a context that is too long, belongs to its turn: the same turn would meet it at that target
+ *   again, and no other turn would.
+ * - An endpoint without a recorded call is assumed to answer, unless an outage describes it.
+ * - An answer is the turn's own recorded one for that step, otherwise one as long as the endpoint's answer next to it; its tokens are
+ *   unknown then.
+ */
 const recorded = (calls: ReadonlyArray<RecordedCall>, described: (call: DryCall) => Reply | undefined) => {
   const endpoints = endpointsOf(calls)
   const own = ownOf(calls)
