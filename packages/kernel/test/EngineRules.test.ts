@@ -387,7 +387,7 @@ describe("a turn that is stepped", () => {
   })
 
   it("Engine.E2: an answer of the log without an append, and content without a call, change nothing", () => {
-    const turn = new Stepped()
+    const turn = new Stepped({ hasCompactor: true })
     turn.take(BEGIN)
     const unchanged = (input: Engine.Input) => {
       const { state } = turn
@@ -397,6 +397,9 @@ describe("a turn that is stepped", () => {
     unchanged(APPENDED)
     turn.take(turn.failed(), APPENDED)
     unchanged(APPENDED)
+    unchanged({ _tag: "FirstContent" })
+    turn.take({ _tag: "Due" }, APPENDED)
+    turn.take(turn.failed({ ...overloaded, reason: "context-overflow" }), APPENDED)
     unchanged({ _tag: "FirstContent" })
   })
 

@@ -126,16 +126,19 @@ describe("a summary's plan", () => {
 
   it("rule P19: leaves a text of the limit whole, and cuts a longer one", () => {
     const whole = Summary.MOST_CHARACTERS - "User:\n".length
-    const cutOf = (length: number) => {
+    const cutOf = (length: number, newest = 10_000) => {
       const context = historyOf([
         { who: "user", length },
-        { who: "user", length: 10_000 }
+        { who: "user", length: newest }
       ])
       const prompt = Summary.plan(context, { keepShare: 0 })?.prompt ?? assert.fail("there is nothing to sum up")
       return Message.textOf(prompt)
     }
     assert.strictEqual(cutOf(whole), `User:\n${"x".repeat(whole)}`)
     assert.match(cutOf(whole + 1), /^User:\nx+\n\[… 1 characters …\]\nx+$/)
+    // Four fifths of the context, as the limit of the whole is.
+    assert.strictEqual(cutOf(794, 194), `User:\n${"x".repeat(794)}`)
+    assert.include(cutOf(795, 194), "characters …]")
   })
 
   it("rule P19: cuts several long texts alike, no shorter than necessary, and leaves none out", () => {

@@ -97,6 +97,27 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how long a tree grows is a matter of memory and time"
   },
   {
+    path: "packages/kernel/src/calls/TextBuffer.ts",
+    operator: "constant",
+    before: "0",
+    line: "this.seen = this.tree.charCodeAt(0)",
+    reason: "a tree becomes flat whichever of its characters is read"
+  },
+  {
+    path: "packages/kernel/src/calls/TextBuffer.ts",
+    operator: "constant",
+    before: "0",
+    line: "protected seen = 0",
+    reason: "it is written, so that V8 reads a character, and never read"
+  },
+  {
+    path: "packages/kernel/src/engine/Life.ts",
+    operator: "dropped",
+    before: 'throw new Error("there is nothing left to do in the turn")',
+    line: 'if (effect?._tag !== "Start") throw new Error("there is nothing left to do in the turn")',
+    reason: "where nothing is left, the next line throws as well: it reads the command that is not there"
+  },
+  {
     path: "packages/kernel/src/ports/Compactor.ts",
     operator: "constant",
     before: "0",
