@@ -248,8 +248,7 @@ export class Turn {
     } else if (onDisk.length > 0) {
       this.effects.push({ _tag: "Repeat", events: onDisk, position })
     }
-    const fresh = onDisk.length === 0 ? events : events.slice(onDisk.length)
-    this.draft.events = this.state.events.length === 0 ? fresh : [...this.state.events, ...fresh]
+    this.draft.events = [...this.state.events, ...events.slice(onDisk.length)]
     return true
   }
 

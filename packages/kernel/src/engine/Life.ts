@@ -60,7 +60,7 @@ export class Life {
 
   /** The name of this life, unique among the lives of the turn. */
   get life(): string {
-    return (this.name ??= this.ports.draw().toString(36).slice(2))
+    return (this.name ??= String(this.ports.draw()))
   }
 
   /** Runs the turn to its seal. */
@@ -93,8 +93,7 @@ export class Life {
     return Effect.suspend(() => {
       const { content, turn } = this
       // The log has to confirm what the engine has handed in; nothing else that it wanted happens.
-      const left = turn.effects.filter(({ _tag }) => _tag === "Append" || _tag === "Observe" || _tag === "Sealed")
-      turn.effects.splice(0, Infinity, ...left)
+      this.keep("Append", "Observe", "Sealed")
       this.isFlushing = false
       turn.take({ _tag: "Cut", ...cut, ...(content && { said: Performer.underWayOf(content) }) }, this.ports.now())
       return this.goOn()
@@ -107,12 +106,18 @@ export class Life {
   /** The process gives the turn up. */
   release(): void {
     // No later life observes what is on disk already.
-    this.turn.effects.splice(0, Infinity, ...this.turn.effects.filter(({ _tag }) => _tag === "Observe"))
+    this.keep("Observe")
     this.turn.take({ _tag: "Released" }, this.ports.now())
     this.emit()
   }
 
   // --- effects of the engine
+
+  /** Drops what is due, except some kinds. */
+  private keep(...kinds: ReadonlyArray<Engine.Effect["_tag"]>): void {
+    const { effects } = this.turn
+    effects.splice(0, Infinity, ...effects.filter(({ _tag }) => kinds.includes(_tag)))
+  }
 
   private goOn(): Effect.Effect<TurnEvent.TurnEnd, Failed> {
     for (;;) {

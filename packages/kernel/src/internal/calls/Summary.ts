@@ -29,15 +29,12 @@ export const LEAST_CHARACTERS = 250
 /** Long texts are mostly results of tools; a summary needs no more than this of one message. */
 export const MOST_CHARACTERS = 16_000
 
-/** Some 1,000 tokens: small beside any window in use, and enough for the findings of a long turn. */
-const SUMMARY_WORDS = 750
-
-/** The instruction for the model. */
+/** The instruction for the model. 750 words are some 1,000 tokens: small beside any window in use, and enough for the findings of a long turn. */
 export const SYSTEM = `You are given the older part of a conversation between a user and an assistant, because it has become too long to go on with. Write the summary that will stand in its place.
 
 Keep what the assistant needs to go on as if nothing had been left out: what the user asked for, with every condition and wish, verbatim where it is short; what was decided and why; facts, names, paths, numbers, identifiers and quotations that were found; which tools were called and what came of it; what is done, and what is still to be done.
 
-Write in the language of the conversation, in at most ${SUMMARY_WORDS} words, without a preamble. Do not answer the user and do not go on with the work.`
+Write in the language of the conversation, in at most 750 words, without a preamble. Do not answer the user and do not go on with the work.`
 
 /** The part of a context to sum up, as a prompt for the model. */
 export interface Plan {

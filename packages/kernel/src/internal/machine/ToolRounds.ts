@@ -106,7 +106,7 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
 
 /** Returns how many steps in a row had only failed tool calls, after a step with these results. */
 const failedStepsAfter = (before: number, results: ReadonlyArray<Message.ToolResultPart>): number =>
-  results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0
+  results.every(({ isError }) => isError) ? before + 1 : 0
 
 /** Returns the failure of the turn; `undefined`: it may continue. A limit of 0 means no limit. */
 const stuckBy = (
