@@ -291,12 +291,13 @@ describe("History", () => {
     const call = { type: "tool-call", toolCallId: "one", toolName: "send", input: {} }
     const value = { _tag: "Completed", content: [call], endedAt: 1_000, finishReason: "tool-calls" }
     const asks = { because: "tools" as const, tokens: 0, limit: 0, waitedMs: 0, message: "May it?", calls: [] }
-    const asked = [
-      { name: "step/0/attempt/0", value: JSON.stringify(value) },
-      wake(0, 0, { type: "asked", asks: { ...asks, calls: [{ ...call, quoted: "{}" }] }, until: 9_000, at: 2_000 })
-    ]
+    const question = { type: "asked" as const, asks: { ...asks, calls: [{ ...call, quoted: "{}" }] }, until: 9_000 }
+    const answer = { name: "step/0/attempt/0", value: JSON.stringify(value) }
+    const asked = [answer, wake(0, 0, { ...question, at: 2_000 })]
     const result = JSON.stringify({ output: "No.", isError: true, endedAt: 3_000 })
     expect(History.of(asked).wait).toMatchObject({ retryAt: 9_000, since: 2_000, failure: undefined })
+    // As versions without `at` wrote it: all of the time until its end is left.
+    expect(History.of([answer, wake(0, 0, question)]).wait).toMatchObject({ retryAt: 9_000, since: 0 })
     const outlined = [{ name: "step/0/attempt/0", value: JSON.stringify({ ...value, content: [] }) }, ...asked.slice(1)]
     expect(History.of(outlined).wait).toMatchObject({ retryAt: 9_000 })
     const left = History.of([...asked, { name: "step/0/tool/0", value: result }])

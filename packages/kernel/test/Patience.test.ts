@@ -138,6 +138,8 @@ describe("a patient call", () => {
       assert.deepInclude(thrown.end, { cause: new Foreign(401), failure: failure(401) })
       const said = yield* collected(world([[bad(401)]]))
       assert.deepInclude(said.end, { cause: undefined, failure: failure(401) })
+      const after = yield* collected(world([[new Foreign(529)], [bad(401)]]))
+      assert.deepInclude(after.end, { cause: undefined, failure: failure(401) })
     })
   )
 
@@ -159,6 +161,7 @@ describe("a patient call", () => {
         )
       )
       assert.deepInclude(aborted, { _tag: "CallEnded", status: "aborted" })
+      assert.deepInclude(aborted._tag === "CallEnded" && aborted.failure, { reason: "aborted", retryable: false })
     })
   )
 

@@ -111,6 +111,27 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "it is written, so that V8 reads a character, and never read"
   },
   {
+    path: "packages/kernel/src/internal/calls/Summary.ts",
+    operator: "constant",
+    before: "250",
+    line: "export const LEAST_CHARACTERS = 250",
+    reason: "half of either is 125, and three quarters of three quarters of 16,000, and so on, are never 250"
+  },
+  {
+    path: "packages/kernel/src/calls/ProviderCall.ts",
+    operator: "dropped",
+    before: "leave = undefined",
+    line: "leave = undefined",
+    reason: "a call that has begun is not left any more: this lets go of what the wait held"
+  },
+  {
+    path: "packages/kernel/src/turn/Patience.ts",
+    operator: "constant",
+    before: "64",
+    line: "const CAPACITY = 64",
+    reason: "how many elements wait is a matter of memory and time"
+  },
+  {
     path: "packages/kernel/src/engine/Life.ts",
     operator: "dropped",
     before: 'throw new Error("there is nothing left to do in the turn")',
