@@ -29,7 +29,6 @@ const MENDED = [
   [11001995, "rule X13: a held call whose acceptance was stored and reported as failed has no end"],
   [207860944, "rule X13: a held call whose first records were refused has no end"],
   [207860120, "rule D5: a held call whose client comes back announces its wait again"],
-  [40018934, "rule X13: a call whose answer was cut by the death of its process gives up when it is asked again"],
   [40028155, "rule X13: a call whose answer was cut once gives up after the next start"],
   [40035470, "rule D1: a held call waits for the start before it is on disk"],
   [40038603, "rule X13: a held call that is asked again during the start is another turn"],
