@@ -33,7 +33,7 @@ export const none: AnswerEnd = {
 
 /** Of a stream of events. */
 export const ofEvents = (dialect: Dialect, head: AnswerHead): AnswerEnd => {
-  let buffer = new Uint8Array(0)
+  let buffer = new Uint8Array()
   let length = 0
   let isCut = false
 

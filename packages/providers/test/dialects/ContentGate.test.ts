@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Classification } from "@holdfast/policy"
 import * as fc from "fast-check"
+import { KEPT } from "../../src/dialects/AnswerEnd.ts"
 import * as ContentGate from "../../src/dialects/ContentGate.ts"
 import type { Framing, AnswerHead } from "../../src/dialects/Dialect.ts"
 import * as Dialects from "../../src/dialects/Dialects.ts"
@@ -190,6 +191,17 @@ describe("ContentGate", () => {
     for (const end of ["\n", "\r\n", "\r"]) {
       const frames = [content, long, ...messages.ending.slice(-1), ...pings].map((frame) => frame.replaceAll("\n", end))
       expect(eventsOf(messages, ...frames).standing).toEqual({ kind: "complete" })
+    }
+  })
+
+  it("the end is found where the oldest bytes are dropped in the midst of it", () => {
+    for (const wire of wireFormats) {
+      const [content = ""] = wire.content
+      const ending = wire.ending.join("")
+      const comment = (length: number) => `: ${"x".repeat(length - 4)}\n\n`
+      const rest = comment(KEPT - Buffer.byteLength(content + ending) + 5)
+      const reads = [content, comment(KEPT), rest, ending.slice(0, -10), ending.slice(-10)].map(encode)
+      expect(run(wire, "events", { name: "", head: head(), reads }).standing).toEqual({ kind: "complete" })
     }
   })
 
