@@ -286,6 +286,69 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a line of one character is no field"
   },
   {
+    path: "packages/providers/src/decoding/Decoder.ts",
+    operator: "dropped",
+    before: "template = isPlain ? DeltaTemplate.of(raw, out.slice(before)) : undefined",
+    line: "template = isPlain ? DeltaTemplate.of(raw, out.slice(before)) : undefined",
+    reason: "what a template matches is the same when it is parsed: a template only saves time"
+  },
+  {
+    path: "packages/providers/src/decoding/Decoder.ts",
+    operator: "constant",
+    before: "65_536",
+    line: "const together = new Uint8Array(65_536)",
+    reason: "how many bytes are decoded together is a matter of time"
+  },
+  {
+    path: "packages/providers/src/decoding/Decoder.ts",
+    operator: "boundary",
+    before: "length + read.length > together.length",
+    line: "if (length + read.length > together.length) return reads",
+    reason: "how many bytes are decoded together is a matter of time"
+  },
+  {
+    path: "packages/providers/src/dialects/AnswerEnd.ts",
+    operator: "constant",
+    before: "16",
+    line: "export const KEPT = 16 * 1024",
+    reason: "how much more is kept than a last frame has is a matter of memory"
+  },
+  {
+    path: "packages/providers/src/dialects/AnswerEnd.ts",
+    operator: "constant",
+    before: "1024",
+    line: "export const KEPT = 16 * 1024",
+    reason: "how much more is kept than a last frame has is a matter of memory"
+  },
+  {
+    path: "packages/providers/src/dialects/AnswerEnd.ts",
+    operator: "boundary",
+    before: "length + more > 2 * KEPT",
+    line: "if (length + more > 2 * KEPT) {",
+    reason: "as many bytes are kept as a last frame has, either way"
+  },
+  {
+    path: "packages/providers/src/dialects/AnswerEnd.ts",
+    operator: "constant",
+    before: "2",
+    line: "const larger = new Uint8Array(Math.min(2 * KEPT, Math.max(2 * buffer.length, length + more, 2048)))",
+    reason: "how far a buffer grows at once is a matter of memory and time"
+  },
+  {
+    path: "packages/providers/src/dialects/AnswerEnd.ts",
+    operator: "constant",
+    before: "2048",
+    line: "const larger = new Uint8Array(Math.min(2 * KEPT, Math.max(2 * buffer.length, length + more, 2048)))",
+    reason: "how far a buffer grows at once is a matter of memory and time"
+  },
+  {
+    path: "packages/providers/src/dialects/AnswerEnd.ts",
+    operator: "constant",
+    before: "16",
+    line: "const MOST_FRAMES = 16",
+    reason: "the end of an answer is in fewer frames"
+  },
+  {
     path: "packages/policy/src/decision/Backoff.ts",
     operator: "boundary",
     before: "ms < LONGEST_MS",
