@@ -74,7 +74,6 @@ export const run = async (size: Size, seed: number): Promise<Report> => {
     return await loss.run()
   } finally {
     uninstall()
-    loss.disk.database.close()
   }
 }
 
@@ -136,6 +135,7 @@ class Loss {
     this.world = new World(Chance.make(seed, "chance"), "in-order")
     const { world } = this
     this.disk = new Disk.Disk(
+      new Disk.Database(),
       world,
       () => undefined,
       () => {}
@@ -205,10 +205,10 @@ class Loss {
 
   private begin(): void {
     const { world } = this
-    this.disk.database.exec("ALTER TABLE journal ADD COLUMN writer TEXT")
+    this.disk.database.once("ALTER TABLE journal ADD COLUMN writer TEXT")
     world.after(REST_MS, () => this.prompts())
     // As on PostgreSQL.
-    this.disk.database.exec(
+    this.disk.database.once(
       "CREATE INDEX conversations_call ON conversations (conversation_id) WHERE conversation_id LIKE 'holdfast-call-%'"
     )
     const lossMs = REST_MS + LOSS_MS

@@ -1,7 +1,8 @@
 /**
  * One disk: a real SQLite database in memory that outlives the processes, behind the commits' simulated outcomes.
  *
- * It stands where `node:sqlite` stands. Everything above is the service's own: client, transactions, group commits, tables.
+ * It stands where `node:sqlite` stands. Everything above is the service's own: client, transactions, group commits, tables. The nights of
+ * a JavaScript process have one database after another's rows: to make its tables and prepare its statements takes a tenth of a night.
  */
 import type * as sqlite from "node:sqlite"
 import process from "node:process"
@@ -24,81 +25,17 @@ const BUSY = 5
 const FULL = 13
 const IOERR = 10
 
-export class Disk {
-  /** Commits of the night so far. */
-  commits = 0
-  readonly database = new real.DatabaseSync(":memory:")
-  private readonly world: World
-  private readonly outcomeOf: (commit: number) => Outcome | undefined
-  private readonly die: (writer: Process | undefined) => void
-
-  constructor(
-    world: World,
-    outcomeOf: (commit: number) => Outcome | undefined,
-    die: (writer: Process | undefined) => void
-  ) {
-    this.world = world
-    this.outcomeOf = outcomeOf
-    this.die = die
-  }
-
-  /** The process whose transaction is open. */
-  writer: Process | undefined
-
-  /** Opens it for the current process. */
-  open(): Handle {
-    this.recover()
-    return new Handle(this, this.world)
-  }
-
-  /** What a process that died had not committed is gone. */
-  recover(): void {
-    if (this.database.isTransaction && this.writer?.isAlive !== true) this.database.exec("ROLLBACK")
-  }
-
-  commit(): void {
-    const outcome = this.outcomeOf(++this.commits)
-    switch (outcome?.type) {
-      case undefined:
-        return this.database.exec("COMMIT")
-      case "slow":
-        this.world.stall(outcome.ms)
-        return this.database.exec("COMMIT")
-      case "refused":
-        this.database.exec("ROLLBACK")
-        throw failure("database or disk is full", FULL)
-      case "unknown":
-        this.database.exec("COMMIT")
-        throw failure("disk I/O error", IOERR)
-      case "dies-before":
-        this.die(this.writer)
-        throw GONE
-      case "dies-after":
-        this.database.exec("COMMIT")
-        this.die(this.writer)
-        throw GONE
-      default:
-        return outcome satisfies never
-    }
-  }
-
-  /** Reads for the laws. */
-  rows<Row>(sql: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Row> {
-    return this.prepare(sql).all(...values) as ReadonlyArray<unknown> as ReadonlyArray<Row> // the statement names the columns of `Row`
-  }
-
-  /** Every row of the database, and its table. */
-  get dump(): ReadonlyArray<{ readonly table: string; readonly row: string }> {
-    const tables = this.rows<{ readonly name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return tables.flatMap(({ name }) =>
-      this.rows(`SELECT * FROM "${name}"`).map((row) => ({ table: name, row: JSON.stringify(row) }))
-    )
-  }
+/** A database, and what is known of it: its rows are of one night, the rest of all. */
+export class Database {
+  readonly sqlite = new real.DatabaseSync(":memory:")
+  private readonly prepared = new Map<string, sqlite.StatementSync>()
+  private readonly columns = new Map<sqlite.StatementSync, ReturnType<sqlite.StatementSync["columns"]>>()
+  private readonly done = new Set<string>()
 
   /** Prepares a statement, once for all processes. */
   prepare(sql: string): sqlite.StatementSync {
     let statement = this.prepared.get(sql)
-    if (statement === undefined) this.prepared.set(sql, (statement = this.database.prepare(sql)))
+    if (statement === undefined) this.prepared.set(sql, (statement = this.sqlite.prepare(sql)))
     return statement
   }
 
@@ -109,9 +46,101 @@ export class Disk {
     return columns
   }
 
-  private readonly columns = new Map<sqlite.StatementSync, ReturnType<sqlite.StatementSync["columns"]>>()
+  /** Executes what stays as it is from night to night: settings, and the tables. */
+  once(sql: string): void {
+    if (this.done.has(sql)) return
+    this.sqlite.exec(sql)
+    this.done.add(sql)
+  }
 
-  private readonly prepared = new Map<string, sqlite.StatementSync>()
+  get tables(): ReadonlyArray<string> {
+    return this.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .all()
+      .map(({ name }) => String(name))
+  }
+
+  /** Removes all rows, those of an open transaction too. */
+  empty(): void {
+    if (this.sqlite.isTransaction) this.sqlite.exec("ROLLBACK")
+    for (const table of this.tables.toReversed()) this.prepare(`DELETE FROM "${table}"`).run() // a table refers to those before it
+  }
+}
+
+export class Disk {
+  /** Commits of the night so far. */
+  commits = 0
+  readonly database: Database
+  private readonly world: World
+  private readonly outcomeOf: (commit: number) => Outcome | undefined
+  private readonly die: (writer: Process | undefined) => void
+
+  constructor(
+    database: Database,
+    world: World,
+    outcomeOf: (commit: number) => Outcome | undefined,
+    die: (writer: Process | undefined) => void
+  ) {
+    this.database = database
+    this.world = world
+    this.outcomeOf = outcomeOf
+    this.die = die
+  }
+
+  /** The process whose transaction is open. */
+  writer: Process | undefined
+
+  get isTransaction(): boolean {
+    return this.database.sqlite.isTransaction
+  }
+
+  /** Opens it for the current process. */
+  open(): Handle {
+    this.recover()
+    return new Handle(this, this.world)
+  }
+
+  /** What a process that died had not committed is gone. */
+  recover(): void {
+    if (this.isTransaction && this.writer?.isAlive !== true) this.database.sqlite.exec("ROLLBACK")
+  }
+
+  commit(): void {
+    const outcome = this.outcomeOf(++this.commits)
+    switch (outcome?.type) {
+      case undefined:
+        return this.database.sqlite.exec("COMMIT")
+      case "slow":
+        this.world.stall(outcome.ms)
+        return this.database.sqlite.exec("COMMIT")
+      case "refused":
+        this.database.sqlite.exec("ROLLBACK")
+        throw failure("database or disk is full", FULL)
+      case "unknown":
+        this.database.sqlite.exec("COMMIT")
+        throw failure("disk I/O error", IOERR)
+      case "dies-before":
+        this.die(this.writer)
+        throw GONE
+      case "dies-after":
+        this.database.sqlite.exec("COMMIT")
+        this.die(this.writer)
+        throw GONE
+      default:
+        return outcome satisfies never
+    }
+  }
+
+  /** Reads for the laws. */
+  rows<Row>(sql: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Row> {
+    return this.database.prepare(sql).all(...values) as ReadonlyArray<unknown> as ReadonlyArray<Row> // the statement names the columns of `Row`
+  }
+
+  /** Every row of the database, and its table. */
+  get dump(): ReadonlyArray<{ readonly table: string; readonly row: string }> {
+    return this.database.tables.flatMap((table) =>
+      this.rows(`SELECT * FROM "${table}"`).map((row) => ({ table, row: JSON.stringify(row) }))
+    )
+  }
 }
 
 /** Replaces `node:sqlite` by one disk; returns a function that puts it back. */
@@ -149,18 +178,19 @@ class Handle {
   }
 
   get isTransaction(): boolean {
-    return this.owner?.isAlive !== false && this.disk.database.isTransaction && this.disk.writer === this.owner
+    return this.owner?.isAlive !== false && this.disk.isTransaction && this.disk.writer === this.owner
   }
 
   exec(sql: string): void {
     this.check(sql)
-    // All processes set the same.
-    if (!sql.startsWith("PRAGMA") || !this.disk.database.isTransaction) this.disk.database.exec(sql)
+    this.disk.database.once(sql) // all processes set the same
   }
 
   prepare(sql: string): Statement {
-    const commit = sql === "COMMIT" ? () => this.disk.commit() : undefined
-    return new Statement(this.disk, this.disk.prepare(sql), () => this.check(sql), commit)
+    const { database } = this.disk
+    const own =
+      sql === "COMMIT" ? () => this.disk.commit() : sql.startsWith("CREATE") ? () => database.once(sql) : undefined
+    return new Statement(database, sql, () => this.check(sql), own)
   }
 
   /** The next process opens it again. */
@@ -170,9 +200,9 @@ class Handle {
     const { disk, owner } = this
     if (owner?.isAlive === false) throw GONE
     if (sql.startsWith("BEGIN")) {
-      if (disk.database.isTransaction) throw failure("database is locked", BUSY)
+      if (disk.isTransaction) throw failure("database is locked", BUSY)
       disk.writer = owner
-    } else if (disk.database.isTransaction && disk.writer !== owner && !sql.startsWith("PRAGMA"))
+    } else if (disk.isTransaction && disk.writer !== owner && !sql.startsWith("PRAGMA"))
       throw failure("database is locked", BUSY)
   }
 }
@@ -180,20 +210,21 @@ class Handle {
 type Values = ReadonlyArray<sqlite.SQLInputValue>
 
 class Statement {
-  private readonly disk: Disk
+  private readonly database: Database
   private readonly statement: sqlite.StatementSync
   private readonly check: () => void
-  private readonly commit: (() => void) | undefined
+  private readonly own: (() => void) | undefined
 
-  constructor(disk: Disk, statement: sqlite.StatementSync, check: () => void, commit: (() => void) | undefined) {
-    this.disk = disk
-    this.statement = statement
+  /** `own` is executed in its place. */
+  constructor(database: Database, sql: string, check: () => void, own: (() => void) | undefined) {
+    this.database = database
+    this.statement = database.prepare(sql)
     this.check = check
-    this.commit = commit
+    this.own = own
   }
 
   columns(): ReturnType<sqlite.StatementSync["columns"]> {
-    return this.disk.columnsOf(this.statement)
+    return this.database.columnsOf(this.statement)
   }
   setReadBigInts(enabled: boolean): void {
     this.statement.setReadBigInts(enabled)
@@ -206,6 +237,6 @@ class Statement {
   }
   run(...values: Values): ReturnType<sqlite.StatementSync["run"]> | void {
     this.check()
-    return this.commit === undefined ? this.statement.run(...values) : this.commit()
+    return this.own === undefined ? this.statement.run(...values) : this.own()
   }
 }

@@ -238,7 +238,7 @@ export class Fleet {
     const other = this.places[(this.places.indexOf(life) + 1) % this.places.length]
     if (life?.isAlive !== true || shared === undefined || this.isHealed) return
     // A transaction of a runner that stands still is another fault: here the others write meanwhile.
-    if (disk.database.isTransaction && disk.writer === life) return void world.after(1, () => this.trouble(trouble))
+    if (disk.isTransaction && disk.writer === life) return void world.after(1, () => this.trouble(trouble))
     const { diesAfter, ms, type } = trouble
     met(`a runner ${type}`)
     timeline.add(life.name, `${type}, ${ms} ms`)

@@ -44,7 +44,6 @@ export const run = async (plan: Plan.Plan): Promise<Result> => {
     return await night.run()
   } finally {
     uninstall()
-    night.disk.database.close()
     // Processes that died leave what their finalizers would have taken away.
     process.stdin.removeAllListeners("end")
   }
@@ -53,6 +52,9 @@ export const run = async (plan: Plan.Plan): Promise<Result> => {
 // --- internal
 
 let loading: Promise<void> | undefined
+
+/** Of nights with one process, and of those with several runners, whose journal has a column more. */
+const databases = { alone: new Disk.Database(), shared: new Disk.Database() }
 
 /** After the beginning of a call that was refused, the wait after it is on disk by then. */
 const WAIT_SEEN_MS = 900
@@ -97,7 +99,10 @@ class Night {
     const { seed } = plan
     this.plan = plan
     this.world = new World(Chance.make(seed, "chance"), plan.order)
+    const database = plan.runners === 1 ? databases.alone : databases.shared
+    database.empty()
     this.disk = new Disk.Disk(
+      database,
       this.world,
       (commit) => this.outcomeOf(commit),
       (writer) => this.fleet.kill(this.fleet.all.find((life) => life === writer))
@@ -127,7 +132,7 @@ class Night {
       chance: Chance.make(seed, "clients"),
       begun: () => {
         // Records of several processes name their writer, as on a server.
-        if (plan.runners > 1) disk.database.exec("ALTER TABLE journal ADD COLUMN writer TEXT")
+        if (plan.runners > 1) database.once("ALTER TABLE journal ADD COLUMN writer TEXT")
         this.open(0)
       },
       gone: () => this.callLaws.gone(),
