@@ -95,7 +95,7 @@ const providers = Layer.effect(
     const calls = yield* HeldCalls.HeldCalls
     const made = new Map<string, AiSdkPackage.ByCredential>()
     // Each provider redacts the secrets of all providers: one proxy may serve several, and quote another provider's secret.
-    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    const { redact } = Secrets.of(config)
     const packages = yield* aiSdkPackages(config, redact)
     const filesOf = (target: Target.Target) => Models.filesOf(config.models[Target.format(target)] ?? {})
     for (const [name, provider] of config.providers) {

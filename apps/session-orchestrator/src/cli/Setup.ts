@@ -62,7 +62,7 @@ export const withConfig = <A, R>(
   Effect.gen(function* () {
     const terminal = yield* Terminal
     const config = yield* Effect.mapError(Load.load(parts, options), refusedBy(Secrets.shapes))
-    const secrets = Secrets.make(Secrets.ofConfig(config))
+    const secrets = Secrets.of(config)
     const services = Layer.mergeAll(Layer.succeed(Config, config), Layer.succeed(Secrets.Secrets, secrets))
     const logger = SafeLogger.layer({
       format: Environment.logFormat(parts.environment) ?? (terminal.isStderrTerminal ? "pretty" : "json"),

@@ -85,7 +85,7 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Up
   const turns = Option.getOrUndefined(yield* Effect.serviceOption(HeldTurns))
   if (turns === undefined) return undefined
   const config = yield* Config
-  const { redact } = Secrets.make(Secrets.ofConfig(config))
+  const { redact } = Secrets.of(config)
   const defaults = yield* Defaults
   return Holding.make({
     send,

@@ -85,13 +85,19 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> =>
     ...inWebhook(config.webhooks?.turnEnd)
   ].map((secret) => Redacted.make(secret))
 
+/** Redacts the secrets of a configuration: compiled once for all that ask. */
+export const of = (config: Values): Secrets["Service"] => {
+  const known = compiled.get(config) ?? make(ofConfig(config))
+  compiled.set(config, known)
+  return known
+}
+
 /** Redacts the secrets of the configuration in force. */
-export const layer: Layer.Layer<Secrets, never, Config> = Layer.effect(
-  Secrets,
-  Config.useSync((config) => make(ofConfig(config)))
-)
+export const layer: Layer.Layer<Secrets, never, Config> = Layer.effect(Secrets, Config.useSync(of))
 
 // --- internal
+
+const compiled = new WeakMap<Values, Secrets["Service"]>()
 
 /** Configurable headers without a secret. The value of every other header is a secret, whatever its name. */
 const HARMLESS_HEADERS = new Set([
@@ -176,10 +182,7 @@ const anyEscape = (secret: string): string =>
     const known = escapes.get(character)
     if (known !== undefined) return known
     const bytes = Array.from(new TextEncoder().encode(character), (byte) => `%${anyCase(byte, 2)}`).join("")
-    const units = Array.from(
-      { length: character.length },
-      (_, i) => `\\\\u${anyCase(character.charCodeAt(i), 4)}`
-    ).join("")
+    const units = character.replaceAll(/[\s\S]/g, (unit) => `\\\\u${anyCase(unit.charCodeAt(0), 4)}`)
     const short = [JSON.stringify(character).slice(1, -1), character === "/" ? "\\/" : "", character === " " ? "+" : ""]
     // The longest first: a match must not leave the backslash of an escape behind.
     const plain = [...short, character].filter((form) => form !== "").toSorted((a, b) => b.length - a.length)
@@ -188,7 +191,7 @@ const anyEscape = (secret: string): string =>
     return forms
   }).join("")
 
-/** The forms of the characters of all secrets so far: few, and a process compiles its secrets several times. */
+/** The forms of the characters of all secrets so far: few. */
 const escapes = new Map<string, string>()
 
 const anyCase = (code: number, digits: number): string =>

@@ -38,7 +38,7 @@ export const layer: Layer.Layer<Observer.Observer | Notifications.Notifications 
   Layer.effectContext(
     Effect.gen(function* () {
       const config = yield* Config
-      const { redact } = Secrets.make(Secrets.ofConfig(config))
+      const { redact } = Secrets.of(config)
       const { notifications, otlp, retryLog } = config.telemetry
       const context = yield* Effect.context<never>()
       yield* ServiceMetrics.showBuild
