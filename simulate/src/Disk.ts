@@ -86,6 +86,8 @@ export class Disk {
     this.die = die
   }
 
+  private read: ReadonlyArray<{ readonly table: string; readonly row: string }> | undefined
+
   /** The process whose transaction is open. */
   writer: Process | undefined
 
@@ -135,11 +137,11 @@ export class Disk {
     return this.database.prepare(sql).all(...values) as ReadonlyArray<unknown> as ReadonlyArray<Row> // the statement names the columns of `Row`
   }
 
-  /** Every row of the database, and its table. */
+  /** Every row of the database, and its table, at the end of a night: read once. */
   get dump(): ReadonlyArray<{ readonly table: string; readonly row: string }> {
-    return this.database.tables.flatMap((table) =>
+    return (this.read ??= this.database.tables.flatMap((table) =>
       this.rows(`SELECT * FROM "${table}"`).map((row) => ({ table, row: JSON.stringify(row) }))
-    )
+    ))
   }
 }
 

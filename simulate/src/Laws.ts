@@ -133,12 +133,15 @@ export class Laws {
     return this.turnOf(promptsIn(call).at(-1) ?? "") ?? ""
   }
 
-  /** The turns of calls that the gateway holds, the newest last; of one program, if it is named. */
+  /**
+   * The turns of calls that the gateway holds, the newest last; of one program, if it is named. Behind `LIKE` SQLite prepares a statement
+   * anew for each value of a bare parameter.
+   */
   heldTurns(caller = "%"): ReadonlyArray<Held> {
     return this.disk.rows<Held>(
       `SELECT t.turn_id AS turn, c.conversation_id AS conversation, t.end_event_id AS end
        FROM turns t JOIN conversations c ON c.number = t.conversation
-       WHERE c.conversation_id LIKE 'holdfast-call-%' AND t.prompt LIKE ? ORDER BY t.number`,
+       WHERE c.conversation_id LIKE 'holdfast-call-%' AND t.prompt LIKE +? ORDER BY t.number`,
       `%-${caller}: %`
     )
   }
@@ -146,8 +149,8 @@ export class Laws {
   /** Records that carry a command. */
   effectsOf(commandId: string): number {
     const [row] = this.disk.rows<{ readonly n: number }>(
-      "SELECT count(*) AS n FROM journal WHERE value LIKE ?",
-      `%"commandId":"${commandId}"%`
+      "SELECT count(*) AS n FROM journal WHERE instr(value, ?)",
+      `"commandId":"${commandId}"`
     )
     return row?.n ?? 0
   }
@@ -156,8 +159,8 @@ export class Laws {
   turnsOf(commandId: string): ReadonlyArray<string> {
     return this.disk
       .rows<{ readonly turn: string }>(
-        "SELECT DISTINCT t.turn_id AS turn FROM journal j JOIN turns t ON t.number = j.turn WHERE j.value LIKE ?",
-        `%"commandId":"${commandId}"%`
+        "SELECT DISTINCT t.turn_id AS turn FROM journal j JOIN turns t ON t.number = j.turn WHERE instr(j.value, ?)",
+        `"commandId":"${commandId}"`
       )
       .map(({ turn }) => turn)
   }
@@ -165,8 +168,8 @@ export class Laws {
   /** Whether a person's approval of a tool call is on record. */
   isApproved(toolCallId: string): boolean {
     const [row] = this.disk.rows<{ readonly n: number }>(
-      "SELECT count(*) AS n FROM journal WHERE value LIKE ?",
-      `%"toolCallId":"${toolCallId}","approved":true%`
+      "SELECT count(*) AS n FROM journal WHERE instr(value, ?)",
+      `"toolCallId":"${toolCallId}","approved":true`
     )
     return (row?.n ?? 0) > 0
   }

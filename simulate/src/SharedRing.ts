@@ -12,8 +12,13 @@ registerHooks({
   resolve: (specifier, context, next) =>
     specifier === "../HashRing.js" && context.parentURL?.endsWith("/cluster/Sharding.js") === true
       ? { url: import.meta.url, shortCircuit: true }
-      : next(specifier, context)
+      : context.parentURL !== undefined && A_FILE.test(specifier)
+        ? { url: new URL(specifier, context.parentURL).href, shortCircuit: true }
+        : next(specifier, context)
 })
+
+/** The specifiers that name a file: to resolve five thousand as Node does takes a fifth of a worker's start. */
+const A_FILE = /^\.\.?\/.*\.[jt]s$/
 
 /** The members of one runner's ring, by their keys. */
 type Members<A> = Map<string, { readonly node: A; readonly weight: number }>

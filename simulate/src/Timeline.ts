@@ -13,17 +13,17 @@ export class Timeline {
 
   /** Adds a line; `whole` is what happened to the byte, for the digest alone. */
   add(who: string, what: string, whole = ""): void {
-    this.lines.push(`${timeOf(this.world.elapsedMs)}  ${who.padEnd(10)} ${what}`)
-    this.hash
-      .update(this.lines.at(-1) ?? "")
-      .update(whole)
-      .update("\n")
+    const line = `${timeOf(this.world.elapsedMs)}  ${who.padEnd(10)} ${what}`
+    this.lines.push(line)
+    this.hash.update(`${line}${whole}\n`)
   }
 
   /** Two nights with the same digest had the same events, byte for byte. */
   digest(...more: ReadonlyArray<string>): string {
-    for (const line of more) this.hash.update(line).update("\n")
-    return this.hash.digest("hex").slice(0, 16)
+    return this.hash
+      .update(more.map((line) => `${line}\n`).join(""))
+      .digest("hex")
+      .slice(0, 16)
   }
 }
 

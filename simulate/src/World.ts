@@ -104,7 +104,9 @@ export class World {
         follow()
       }
       // A microtask, which runs among those of the task: the next step follows when they are all done (World.W1).
-      const follow = (): void => void settled.then(() => this.tick(() => (this.ticks === 0 ? step() : follow())))
+      const follow = (): void => void settled.then(soon)
+      const soon = (): void => this.tick(next)
+      const next = (): void => (this.ticks === 0 ? step() : follow())
       this.tick(step)
     })
   }
