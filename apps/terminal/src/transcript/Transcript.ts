@@ -59,7 +59,7 @@ export const take = (seen: Seen, event: TurnEvent.TurnEvent): readonly [Seen, Re
         ? [seen, []]
         : [{ ...seen, failedChain: event.turnId }, [note("failure", WaitText.ended(event))]]
     case "step-discarded":
-      return [seen, [note("notice", `What was shown is void: ${event.message} It is answered anew.`)]]
+      return [seen, [note("notice", event.message)]]
     case "model-change":
       return [seen, [note("notice", `Goes on with ${event.to} instead of ${event.from}.`)]]
     case "compaction":

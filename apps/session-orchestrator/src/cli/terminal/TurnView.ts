@@ -113,10 +113,7 @@ export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => 
     case "tool-call":
       return [{ ...state, wait: undefined }, [...over(state), line("aside", `calls ${event.toolName}`)]]
     case "step-discarded":
-      return [
-        { ...state, ...UNBEGUN },
-        [line("notice", `What was shown is void: ${event.message} It is answered anew.`)]
-      ]
+      return [{ ...state, ...UNBEGUN }, [line("notice", event.message)]]
     case "model-change":
       return [state, [line("notice", `Goes on with ${event.to} instead of ${event.from}.`)]]
     case "turn-end":

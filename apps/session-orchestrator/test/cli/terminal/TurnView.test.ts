@@ -195,7 +195,7 @@ describe("TurnView", () => {
     ])
     expect(written(delta("Hel"), stepDiscarded("The line broke."), answer("Hello"))).toEqual([
       "Hel",
-      "[notice] What was shown is void: The line broke. It is answered anew.",
+      "[notice] The line broke.",
       "Hello"
     ])
   })
