@@ -35,6 +35,21 @@ It.effect("every wrong key is named, with its path and its part of the request",
   ])
 })
 
+It.effect("a body that is no object is refused as JSON has it, without the name of a schema", function* () {
+  const server = yield* TestServer.start()
+  const id = yield* server.create
+  for (const [path, message] of [
+    ["/v1/turns", "Expected an object"],
+    [`/v1/conversations/${id}/switch-target`, "Expected an object"],
+    [`/v1/conversations/${id}/retry-now`, "Expected an object | null"]
+  ] as const)
+    for (const body of ["5", '"x"', "[]"]) {
+      const { problem, status } = yield* refused(server, { path, body })
+      expect(status).toBe(400)
+      expect(problem.errors).toEqual([{ in: "body", path: "", message }])
+    }
+})
+
 It.effect("U+0000 is refused anywhere in a request, and its path is named", function* () {
   const server = yield* TestServer.start()
   const id = yield* server.create
