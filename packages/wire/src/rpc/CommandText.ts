@@ -53,9 +53,10 @@ export const decoder = <A>(noun: string, types: ReadonlyArray<string>, schema: S
     const { id, type }: { readonly id?: unknown; readonly type?: unknown } = parsed
     const known = isRequestId(id) ? { id } : {}
     if (typeof type !== "string" || !types.includes(type)) {
-      const found = type === undefined ? "is missing" : `is ${Quote.of(JSON.stringify(type))}`
-      const given = typeof type === "string" ? { ...known, command: Quote.clip(type) } : known
-      return refused(given, `"type" ${found}. Expected one of ${types.join(", ")}.`)
+      const isText = typeof type === "string"
+      const found = isText ? Quote.of(type) : Quote.clip(JSON.stringify(type) ?? "missing")
+      const given = isText ? { ...known, command: Quote.clip(type) } : known
+      return refused(given, `"type" is ${found}. Expected one of ${types.join(", ")}.`)
     }
     const decoded = decodeCommand(parsed)
     return Result.isSuccess(decoded)

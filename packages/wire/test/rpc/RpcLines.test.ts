@@ -59,7 +59,7 @@ describe("rule P16: a line is refused", () => {
       command: "toString",
       success: false,
       code: "invalid-request",
-      error: `"type" is ${JSON.stringify('"toString"')}. ${expected}`
+      error: `"type" is "toString". ${expected}`
     })
   })
 
