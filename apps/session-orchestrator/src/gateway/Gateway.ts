@@ -10,7 +10,7 @@ import { Timer } from "@holdfast/journal"
 import { RetrySettings } from "@holdfast/policy"
 import { type Dialect, Dialects, ErrorAnswer } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
-import { defined } from "@holdfast/wire"
+import { defined, Quote } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, Result, type Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { IncomingMessage, ServerResponse } from "node:http"
@@ -270,13 +270,21 @@ const retryOf = (
   profile: RetrySettings.ProfileName | undefined,
   { headers }: IncomingMessage
 ): Schema.JsonObject | string | undefined => {
-  const named = headers["x-holdfast-retry-profile"]
-  const budget = headers["x-holdfast-retry-budget"]
-  if (profile === undefined && named === undefined && budget === undefined) return undefined
-  const retry = defined({ profile: named?.toString() ?? profile, budget: budget?.toString() })
-  return Result.isSuccess(RetrySettings.decode(retry))
-    ? retry
-    : `x-holdfast-retry-profile: expected one of ${RetrySettings.ProfileName.literals.join(", ")}. x-holdfast-retry-budget: expected a duration such as "8 hours".`
+  const given = defined({
+    profile: headers["x-holdfast-retry-profile"]?.toString() ?? profile,
+    budget: headers["x-holdfast-retry-budget"]?.toString()
+  })
+  const wrong = Object.entries(given).filter(([key, value]) => Result.isFailure(RetrySettings.decode({ [key]: value })))
+  if (wrong.length === 0) return Object.keys(given).length === 0 ? undefined : given
+  return wrong
+    .map(([key, value]) => `x-holdfast-retry-${key}: found ${Quote.of(value)}; expected ${EXPECTED[key]}.`)
+    .join(" ")
+}
+
+/** The values of the headers `x-holdfast-retry-…`. */
+const EXPECTED: Readonly<Record<string, string>> = {
+  profile: `one of ${RetrySettings.ProfileName.literals.join(", ")}`,
+  budget: 'a duration such as "8 hours"'
 }
 
 /** A call without a model where its name is none: names are kept and shown, and clients may send any text. Its bytes stay as they came. */

@@ -297,6 +297,12 @@ describe("a call that the gateway refuses", () => {
       404,
       'There is no retry profile "nightly". There are: overnight, weekly, interactive, cycling.'
     ])
+    const headers = { "x-holdfast-retry-profile": "weekly", "x-holdfast-retry-budget": "soon" }
+    const budget = yield* service.call({ path: "/to/own/chat/completions", body: {}, headers })
+    expect([budget.status, JSON.parse(budget.text).error.message]).toEqual([
+      400,
+      'x-holdfast-retry-budget: found "soon"; expected a duration such as "8 hours".'
+    ])
     const large = yield* service.call({ path: "/to/own/v1beta/models/g:generateContent", body: "x".repeat(4096) })
     expect([large.status, JSON.parse(large.text).error.code]).toEqual([413, 413])
     const chunked = yield* service.call({
