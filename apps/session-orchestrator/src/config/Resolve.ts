@@ -78,8 +78,10 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
     ...Environment.problems(environment),
     ...problems.filter(({ place }) => !Sources.explains(missing, place))
   ]
-  const refusal = (problems: ConfigError["problems"]) =>
-    new ConfigError({ subject: given.file?.name ?? "The configuration", problems })
+  const refusal = (problems: ConfigError["problems"]) => {
+    const file = problems.every(({ place }) => ELSEWHERE.test(place)) ? undefined : given.file
+    return new ConfigError({ subject: file?.name ?? "The configuration", problems })
+  }
   const stopping = found.filter(({ isOfService }) => isService || isOfService !== true)
   if (stopping.length > 0) return Result.fail(refusal(stopping))
 
@@ -152,6 +154,9 @@ const toolServers = (
   })
 
 // --- internal
+
+/** The place of a value that is not of the file: a flag or a variable. */
+const ELSEWHERE = /^(?:--|[A-Z][A-Z\d_]+$)/
 
 /** The secret that the file has, or that it names the variable of, if it is long enough. */
 const secretOf = (

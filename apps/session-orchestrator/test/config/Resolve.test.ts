@@ -205,6 +205,15 @@ describe("Resolve", () => {
     )
   })
 
+  it("a bad value of a flag or a variable is no problem of the file, which is named beside one of its own", () => {
+    const subject = (given: Parameters<typeof Configurations.resolve>[0]) =>
+      Result.match(Configurations.resolve(given), { onSuccess: () => "", onFailure: ({ subject }) => subject })
+    const flags = { model: "bogus" }
+    expect(subject({ file: {}, flags })).toBe("The configuration")
+    expect(subject({ file: {}, environment: { HOLDFAST_PORT: "abc" } })).toBe("The configuration")
+    expect(subject({ file: { server: { port: -1 } }, flags })).toBe("holdfast.config.json")
+  })
+
   it("a bad value in the file is a problem although the environment overrides it", () => {
     expect(
       Configurations.problems({ file: { server: { port: "x" } }, environment: { HOLDFAST_PORT: "80" } })
