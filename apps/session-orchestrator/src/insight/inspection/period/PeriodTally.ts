@@ -82,9 +82,11 @@ export class PeriodTally {
       const question = { conversationId, turnId, because, message: this.period.redact(message) }
       this.questions.push({ ...question, since: wait.since, until: wait.retryAt, command })
     }
+    // A turn that changed its model made its first attempts at the one before.
+    const first = row.changedFrom ?? row.model
     let before: string | undefined
     for (const attempt of attempts) {
-      const { target = row.model } = attempt
+      const { target = first } = attempt
       this.addOutcome(attempt, target)
       if (before !== undefined && before !== target) this.addSwitch(before, target)
       before = target
@@ -97,7 +99,8 @@ export class PeriodTally {
         wait === undefined ? [] : [{ from: wait.since, to: wait.since + History.waitedMs(wait, until) }]
       )
     )
-    if (end !== undefined) this.addEnd(row, end, last, TurnUse.byTarget(row.model, end, history))
+    if (end !== undefined)
+      this.addEnd(row, end, last, TurnUse.byTarget(before === undefined ? row.model : first, end, history))
   }
 
   /** Adds calls through the gateway that were answered at once. They are no turns. */

@@ -113,7 +113,9 @@ const withTurn = (
 ): EndpointStanding => {
   const { end } = row.turn
   const { attempts, target: current = row.model } = history
-  const answers = attempts.flatMap(({ outcome, target = row.model }) =>
+  // A turn that changed its model made its first attempts at the one before.
+  const first = row.changedFrom ?? row.model
+  const answers = attempts.flatMap(({ outcome, target = first }) =>
     target === name && isAnswer(outcome) ? [outcome.endedAt] : []
   )
   if (attempts.length === 0 && end?.status === "completed" && current === name) answers.push(end.endedAt)
@@ -121,7 +123,7 @@ const withTurn = (
   const answeredAt = Math.min(standing.answeredAt ?? Infinity, ...later)
   const lastAnswerAt = Math.max(standing.lastAnswerAt, ...later)
   const known = { ...standing, answeredAt: answeredAt === Infinity ? undefined : answeredAt, lastAnswerAt }
-  const waits = attempts.map((attempt) => waitFor(name, attempt, row.model))
+  const waits = attempts.map((attempt) => waitFor(name, attempt, first))
   const hasWaited = waits.some((wait) => wait !== undefined && endOf(wait) >= since)
   if (end !== undefined) {
     const isAnswered = end.status === "completed" && later.length > 0

@@ -36,6 +36,8 @@ export interface Given {
   readonly isRetry: boolean
   /** Of its last attempt. */
   readonly target: string
+  /** The model before, if the turn changed it: its records have no target until then. */
+  readonly changedFrom?: string
   readonly tags: ReadonlyArray<string>
   readonly error: TurnState.TurnError | undefined
   readonly calls: number
@@ -132,12 +134,12 @@ export const turns: ReadonlyArray<Given> = [
 // --- internal
 
 const rowOf = (given: Given): TurnRow => {
-  const { acceptedAt, conversationId, isRetry, state, tags, target, turnId } = given
+  const { acceptedAt, changedFrom, conversationId, isRetry, state, tags, target, turnId } = given
   return {
     position: { at: acceptedAt, number: 1 },
     turn: { conversationId, turnId, acceptedAt, prompt: isRetry ? undefined : "Go on.", end: endOf(given) },
     model: target,
-    changedFrom: undefined,
+    changedFrom,
     hasEvents: state !== "queued",
     labels: { tags }
   }
@@ -171,18 +173,19 @@ const endOf = ({
 }
 
 /** Its records: attempts with what they found, then those that saved a call or used tokens, and the waits. */
-const recordsOf = ({ endpoints, question, savedCalls, state, target, usage, waits }: Given) => {
+const recordsOf = ({ changedFrom, endpoints, question, savedCalls, state, target, usage, waits }: Given) => {
   const records: Array<Records.Stored> = []
   let number = 0
   const add = (name: string, value: unknown): void => void records.push({ name, value: JSON.stringify(value) })
-  const route = (target: string): void => add("step/0/route", { route: { target: Target.parse(target) } })
+  const route = (target: string): void =>
+    target === changedFrom ? undefined : add("step/0/route", { route: { target: Target.parse(target) } })
   const fail = (failure: object, more: object = {}): void =>
     add(`step/0/attempt/${number++}`, { ...FAILED, failure: { ...GivenRecords.overloaded, ...failure }, ...more })
   const wait = ({ from, to }: TimeSpan): void => {
     add(`step/0/compaction/${number}`, { _tag: "Nothing", endedAt: from })
     add(`step/0/decision/${number}`, { _tag: "Retry", attempt: 0, delayMs: to - from, retryAt: to })
   }
-  route(endpoints[0]?.target ?? target)
+  route(endpoints[0]?.target ?? usage[0]?.target ?? target)
   add(`step/0/compaction/${number++}`, { _tag: "Nothing", endedAt: 0 })
   for (const { at, target, why } of endpoints) {
     route(target)

@@ -94,6 +94,22 @@ describe("PeriodTally", () => {
     )
   })
 
+  it("rule X12: what a turn met and used before it changed its model is the former model's", () => {
+    const moved = (id: string, given: Partial<Night.Given>) =>
+      Night.turn(id, { target: Night.GPT, changedFrom: Night.CLAUDE, ...given })
+    const failed = { target: Night.CLAUDE, at: Night.at("00:15"), why: { reason: "overloaded", code: "529" } } as const
+    const { models, outages, switches } = reportOf([
+      moved("waited", { endpoints: [failed, { target: Night.GPT, at: Night.at("00:20") }] }),
+      moved("used", { usage: [Night.used(Night.CLAUDE, 10, 1), Night.used(Night.GPT, 5, 1)] })
+    ])
+    expect(outages.map(({ failures, target }) => [target, failures])).toEqual([[Night.CLAUDE, 1]])
+    expect(models.map(({ inputTokens, name }) => [name, inputTokens])).toEqual([
+      [Night.CLAUDE, 10],
+      [Night.GPT, 5]
+    ])
+    expect(switches).toEqual([{ from: Night.CLAUDE, to: Night.GPT, count: 2 }])
+  })
+
   it("names the conversations of several turns, by what they cost", () => {
     const one = (id: string, conversation: string, input: number, target = Night.GPT) =>
       Night.turn(id, {

@@ -25,19 +25,20 @@ const retry = (retryAt: number, delayMs: number, route?: { target: Target.Target
 interface Logged {
   readonly records: ReadonlyArray<Records.Stored>
   readonly model?: Target.Target
+  readonly changedFrom?: Target.Target
   readonly end?: { readonly status: TurnEvent.TurnStatus; readonly endedAt: number; readonly attempts?: number }
   readonly hasEvents?: boolean
 }
 
 const sourcesOf = (turns: ReadonlyArray<Logged>) => {
-  const rows = turns.map(({ end, hasEvents = true, model = openai }, number): TurnRow => {
+  const rows = turns.map(({ changedFrom, end, hasEvents = true, model = openai }, number): TurnRow => {
     const turnId = Ids.TurnId.make(`t${number}`)
     const turn = { turnId, conversationId: Ids.ConversationId.make(`c${number}`), prompt: "", acceptedAt: 0 }
     return {
       position: { at: 0, number },
       turn: { ...turn, end: end && { ...Observations.seal(end).end, turnId } },
       model: Target.format(model),
-      changedFrom: undefined,
+      changedFrom: changedFrom && Target.format(changedFrom),
       hasEvents,
       labels: {}
     }
@@ -100,6 +101,13 @@ It.effect("a turn that has waited for the endpoint holds it until it ends, at an
     outcomes: { failed: 0, aborted: 0, elsewhere: 1 },
     lastEndAt: 180
   })
+})
+
+It.effect("rule X12: a turn that changed its model waited for the one before", function* () {
+  const end = { status: "completed", endedAt: 150 } as const
+  const moved = [{ records: [failed(110), retry(900, 790)], model: xai, changedFrom: openai, end }]
+  expect((yield* standingOf(moved)).outcomes.elsewhere).toBe(1)
+  expect((yield* standingOf(moved, { target: xai })).outcomes.elsewhere).toBe(0)
 })
 
 It.effect("a turn that it answered in the end was not answered elsewhere", function* () {
