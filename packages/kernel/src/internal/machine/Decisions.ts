@@ -56,7 +56,7 @@ export const decided = (ledger: Ledger, failedCall: FailedCall, directive: Direc
       heldMs: 0,
       failingSince: step.failingSince ?? failedCall.endedAt
     },
-    tally: sleptMs === 0 ? tally : { ...tally, sleptMs: tally.sleptMs + sleptMs }
+    tally: { ...tally, sleptMs: tally.sleptMs + sleptMs }
   }
   if (directive._tag === "GiveUp") {
     const { because } = directive
