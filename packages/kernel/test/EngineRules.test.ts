@@ -4,6 +4,7 @@ import { ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import * as Engine from "../src/engine/Engine.ts"
 import { TurnStopped } from "../src/ports/TurnStopped.ts"
+import type * as RetryStrategy from "../src/ports/RetryStrategy.ts"
 import type * as Records from "../src/records/Records.ts"
 import * as Turn from "../src/turn/Turn.ts"
 
@@ -162,7 +163,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Decide 0"])
   })
 
-  it("rule P19: a failed summary is on disk before a router is asked", () => {
+  it("rule P19: a failed summary is on disk before a router is asked; without a compactor there is none", () => {
     const turn = new Stepped({ hasRouter: true, hasCompactor: true })
     const value = { route: { target: facts.target } }
     turn.take(BEGIN, { _tag: "Done", record: { kind: "Route", step: 0, number: 0, value } })
@@ -172,6 +173,11 @@ describe("a turn that is stepped", () => {
     const summary = { kind: "Compaction", step: 0, number: 1, value: failed } as const
     assert.deepStrictEqual(turn.take({ _tag: "Done", record: summary }), ["append step/0/compaction/1"])
     assert.deepStrictEqual(turn.take(APPENDED), ["start Decide 1"])
+    const without = new Stepped()
+    without.take(BEGIN)
+    assert.deepStrictEqual(without.take(without.failed({ ...overloaded, reason: "context-overflow" })), [
+      "append step/0/attempt/0 step/0/decision/0 message error turn-end"
+    ])
   })
 
   it("rule D8: an abort while a router is asked keeps the failure before it", () => {
@@ -372,7 +378,10 @@ describe("a turn that is stepped", () => {
   })
 
   it("rule A16: a clock that was set back makes no time of a turn negative", () => {
-    const turn = new Stepped({ observer: { seal: () => {} } })
+    const asked: Array<number> = []
+    const ask = ({ waitedMs }: RetryStrategy.Outlook) => void asked.push(waitedMs)
+    const strategy = new TestStrategy.TestStrategy({ delays: [5_000], ask }).service
+    const turn = new Stepped({ observer: { seal: () => {} }, strategy })
     turn.now = 60_000
     turn.take(BEGIN)
     turn.take(turn.failed(), APPENDED)
@@ -383,6 +392,7 @@ describe("a turn that is stepped", () => {
     const [seal] = turn.effects
     const observed = seal?._tag === "Observe" && seal.kind === "seal" ? seal.observation : undefined
     assert.deepInclude(observed, { retryLoopMs: 0 })
+    assert.deepStrictEqual(asked, [0])
     assert.deepInclude(observed?.end, { waitedMs: 0, sleptMs: 5_000 })
   })
 

@@ -72,6 +72,23 @@ describe("a pull that pushes", () => {
     })
   )
 
+  it.effect("is pushed again behind a value that takes its time", () =>
+    Effect.gen(function* () {
+      const { calls, give, isPushing, pull } = PushSource.make<number>()
+      yield* Effect.forkChild(
+        Push.forEach(pull, (value) => (value === 2 ? Effect.yieldNow : undefined)),
+        { startImmediately: true }
+      )
+      give(1)
+      give(2)
+      assert.isFalse(isPushing())
+      yield* Effect.repeat(Effect.yieldNow, { times: 9 })
+      assert.isTrue(isPushing())
+      give(3)
+      assert.strictEqual(calls.pushes, 2)
+    })
+  )
+
   it.effect("leaves out of the push what is left out of the pull", () =>
     Effect.gen(function* () {
       const { calls, give, pull } = PushSource.make<number>()

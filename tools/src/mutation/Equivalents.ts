@@ -125,6 +125,20 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a call that has begun is not left any more: this lets go of what the wait held"
   },
   {
+    path: "packages/kernel/src/engine/Life.ts",
+    operator: "dropped",
+    before: "this.content = undefined",
+    line: "this.content = undefined",
+    reason: "it is read while a call is under way, which has its own: this lets go of what the last one said"
+  },
+  {
+    path: "packages/kernel/src/turn/Directive.ts",
+    operator: "constant",
+    before: "0",
+    line: "askedMs = 0",
+    reason: "it is compared with a second"
+  },
+  {
     path: "packages/kernel/src/turn/Patience.ts",
     operator: "constant",
     before: "64",
