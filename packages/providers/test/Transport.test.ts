@@ -278,6 +278,24 @@ describe("a document, and an error's text", () => {
     })
   )
 
+  it.effect("one timer limits an error's text, however many reads it has", () =>
+    Effect.gen(function* () {
+      const world = yield* Effect.flatMap(Effect.scope, ProviderCall.worldOf)
+      const client = given()
+      let timers = 0
+      const after: typeof world.after = (...wait) => (timers++, world.after(...wait))
+      const listener = { events: () => true, progress: () => {}, end: () => {} }
+      const attempt = ProviderCall.of(providerOf(client.post))(request, { ...world, after }, listener)
+      client.head(500)
+      for (const piece of ["a", "b"]) {
+        client.data(piece)
+        yield* client.read
+      }
+      expect(timers).toBe(1)
+      attempt.cancel()
+    })
+  )
+
   it.effect("an error's text has a time limit of five seconds, also where nothing of it comes", () =>
     Effect.gen(function* () {
       for (const pieces of [[], ["Half"]]) {
@@ -384,6 +402,29 @@ describe("a text that comes", () => {
         const exit = fiber && (yield* Fiber.await(fiber))
         expect(exit && Exit.isFailure(exit) && Cause.squash(exit.cause)).toBe(bug)
       })
+  )
+
+  it.effect("a listener that asks for more within its events is called again behind them", () =>
+    Effect.gen(function* () {
+      const world = yield* Effect.flatMap(Effect.scope, ProviderCall.worldOf)
+      const client = given()
+      const seen: Array<string> = []
+      const attempt = ProviderCall.of(providerOf(client.post))(request, world, {
+        events: () => {
+          seen.push("events")
+          attempt.more()
+          seen.push("taken")
+          return false
+        },
+        progress: () => {},
+        end: () => seen.push("end")
+      })
+      client.head()
+      client.data(hi + stopped)
+      client.end()
+      yield* client.read
+      expect(seen).toEqual(["events", "taken", "events", "taken", "end"])
+    })
   )
 
   it.effect("an attempt ends once, also if its listener throws at the end", () =>

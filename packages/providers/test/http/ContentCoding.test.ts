@@ -35,10 +35,11 @@ it.effect("rule C11, C13: of zstd a window of 8 MiB is decoded, and none that ta
 )
 
 describe("a coding within a coding", () => {
-  it.effect("rule C13: is decoded, however well it is compressed", () =>
+  it.effect("rule C13: is decoded, however well it is compressed, and a third one is not", () =>
     Effect.gen(function* () {
       const text = "a".repeat(6_000_000)
       expect(yield* decoded("gzip, br", Zlib.brotliCompressSync(Zlib.gzipSync(text, { level: 0 }), FAST))).toBe(text)
+      expect(yield* decoded("gzip, gzip, gzip", Buffer.of())).toBe("unknown: gzip, gzip, gzip")
     })
   )
 
@@ -46,9 +47,13 @@ describe("a coding within a coding", () => {
     "rule C11, C13: that decodes to nothing is not read on behind 4 MiB: few bytes make no work without end",
     () =>
       Effect.gen(function* () {
-        const nothing = (length: number) => Zlib.gzipSync(Buffer.alloc(length, Zlib.gzipSync("")))
-        expect(yield* decoded("gzip, gzip", nothing(4 * 1024 * 1024))).toBe("")
-        expect(yield* decoded("gzip, gzip", nothing(4 * 1024 * 1024 + 1))).toMatch(/^broken: .* decodes to nothing/u)
+        const text = "a".repeat(1_000)
+        const some = Zlib.gzipSync(text)
+        const coded = (length: number) =>
+          Zlib.gzipSync(Buffer.concat([some, Buffer.alloc(length - some.length, Zlib.gzipSync(""))]))
+        const most = 2 * text.length + 4 * 1024 * 1024
+        expect(yield* decoded("gzip, gzip", coded(most))).toBe(text)
+        expect(yield* decoded("gzip, gzip", coded(most + 1))).toMatch(/^broken: .* decodes to nothing/u)
       })
   )
 
