@@ -17,8 +17,8 @@ describe("Secrets", () => {
     const said = conceal("sk-a-key")(`{"message":"Invalid image data:image/png;base64,${bytes}, sk-a-key"}`)
     expect(said).toBe('{"message":"Invalid image data:image/png;base64,[5336 characters of base64], [redacted]"}')
     expect(conceal()(`Not an image: ${bytes.slice(0, 999)}`)).toBe("Not an image: [999 characters of base64]")
-    expect(conceal()(`${"A".repeat(512)}==, ${"B".repeat(511)}, ${"C".repeat(10_000_000)}`)).toBe(
-      `[514 characters of base64], ${"B".repeat(511)}, [10000000 characters of base64]`
+    expect(conceal()(`${"A".repeat(512)}===, ${"B".repeat(511)}, ${"C".repeat(10_000_000)}`)).toBe(
+      `[514 characters of base64]=, ${"B".repeat(511)}, [10000000 characters of base64]`
     )
     const words = "overloaded, please retry later. ".repeat(99)
     expect(conceal()(words)).toBe(words)

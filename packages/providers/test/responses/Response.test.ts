@@ -42,6 +42,11 @@ describe("responses/Response", () => {
     expect(types(run(done, end("response.completed")).events)).toEqual(["reasoning-end", "finish"])
     const text = { type: "response.output_text.delta", output_index: 1, delta: "Hi" }
     expect(types(run(done, text, error).events)).toEqual(["reasoning-end", "text-delta", "error"])
+    const image = (result: string | null) => ({ ...done, item: { type: "image_generation_call", id: "ig_1", result } })
+    expect(types(run(done, image(null), error).events)).toEqual(["error"])
+    expect(types(run(done, image("AAAA"), error).events)).toEqual(["reasoning-end", "file", "error"])
+    const told = { ...done, item: { ...item, summary: [{ text: "Hm" }] } }
+    expect(types(run(told, error).events)).toEqual(["reasoning-delta", "reasoning-end", "error"])
   })
 
   it("a generated image is a file, once, with the id of its item; partial images are not read", () => {
