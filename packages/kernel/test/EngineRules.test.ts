@@ -454,6 +454,12 @@ describe("a turn that is stepped", () => {
       return done._tag === "Done" ? { _tag: "Performed", record: done.record } : done
     }
     assert.deepStrictEqual(running(memo, performed(1), performed(2), memo.tool(2), performed(0)), [2, 1, undefined, 0])
+    // The calls of the next step are others.
+    memo.take(memo.tool(0), memo.tool(1), APPENDED, APPENDED, APPENDED)
+    memo.take(memo.answered(call("a"), call("b")), APPENDED)
+    const [first] = memo.state.open
+    if (first !== undefined) memo.take({ _tag: "Performs", command: first })
+    assert.deepStrictEqual(running(memo, performed(0)), [1])
   })
 
   it("rule P18: events of earlier lives are observed in their steps, where they are persisted again", () => {

@@ -135,6 +135,14 @@ describe("tool arguments that are nested too deeply", () => {
     )
   }
 
+  it("rule C11: a part without characters counts as 64", () => {
+    const content = new Content(128)
+    assert.deepStrictEqual(
+      Array.from({ length: 3 }, () => content.endReasoning({})),
+      [true, true, false]
+    )
+  })
+
   it("rule C11: cyclic arguments are kept to 64 Ki characters", () => {
     const input: { [key: string]: Schema.Json } = {}
     input["a"] = input
