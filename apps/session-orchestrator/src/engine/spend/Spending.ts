@@ -315,4 +315,6 @@ const read = (
   filter: TurnFilter,
   take: (row: TurnRow, uses: ReadonlyArray<SpendSums.TokenUse>, history: History.History) => void
 ): Effect.Effect<void, StorageError> =>
-  TurnUse.read(sources, filter, (row, history) => take(row, TurnUse.of(row.model, row.turn.end, history), history))
+  TurnUse.read(sources, filter, (row, history) =>
+    take(row, TurnUse.of(TurnUse.firstOf(row, history), row.turn.end, history), history)
+  )

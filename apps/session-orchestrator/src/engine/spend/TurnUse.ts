@@ -54,6 +54,10 @@ export interface TargetUse extends Pick<SpendSums.TokenUse, "target" | "tokens">
   readonly isUnreported: boolean
 }
 
+/** The model of attempts which no command or router has sent elsewhere: the one before, if the turn changed it, as far as there are records of it. */
+export const firstOf = ({ changedFrom, model }: TurnRow, { attempts }: Pick<History.History, "attempts">): string =>
+  attempts.length === 0 ? model : (changedFrom ?? model)
+
 /** The tokens of a turn until now. `model` is that of attempts which no command or router has sent elsewhere. */
 export const of = (
   model: string,

@@ -88,7 +88,8 @@ export const ofStored = (
 ): TurnState.TurnState => {
   const { end } = turn
   const history = History.of(records)
-  const changed = events.findLast((event) => event.type === "model-change")?.to
+  const changes = events.filter((event) => event.type === "model-change")
+  const changed = changes.at(-1)?.to
   const answered = ModelAnswer.messageOf(events)?.target
   // The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8).
   const own = changed ?? (answered === undefined ? (turn.model ?? conversation.model) : Target.format(answered))
@@ -106,7 +107,7 @@ export const ofStored = (
     cost:
       history.attempts.length === 0 && changed !== undefined
         ? "unknown"
-        : TurnUse.costOf(end, history, facts.model, prices)
+        : TurnUse.costOf(end, history, changes[0]?.from ?? facts.model, prices)
   }
 }
 

@@ -214,12 +214,17 @@ describe("a turn that other runners had before", () => {
   }
 
   /** Takes the turn up for a step each time, after more calls at another runner. Returns the message of each refusal. */
-  const refusals = Effect.fnUntraced(function* (limit: SpendLimits.SpendLimit, calls: ReadonlyArray<number>) {
+  const refusals = Effect.fnUntraced(function* (
+    limit: SpendLimits.SpendLimit,
+    calls: ReadonlyArray<number>,
+    changedFrom?: string
+  ) {
     let made = 0
-    const row = { model: "test/m", turn: { turnId } } as unknown as TurnRow
+    const row = { model: "test/m", changedFrom, turn: { turnId } } as unknown as TurnRow
     const limits = [limit, { per: "turn", tokens: 1_000, then: "fail" }] as const
+    const prices = { "test/m": { input: 0, output: 0 }, "test/dear": { input: 1e5, output: 0 } }
     const spending = yield* Spending.make(
-      { limits, prices: {}, isShared: true },
+      { limits, prices, isShared: true },
       {
         lists: {
           turns: (filter) => Effect.succeed({ rows: "conversationId" in filter ? [row] : [], next: undefined }),
@@ -237,6 +242,11 @@ describe("a turn that other runners had before", () => {
   It.effect("rule X11: their calls count for the turn's tags", function* () {
     const [refusal] = yield* refusals({ per: "tag", tokens: 30, then: "fail" }, [2])
     assert.include(refusal, "the tag nightly, and 30 tokens were spent")
+  })
+
+  It.effect("rule X11: what was used before a change of the model has the price of the model before", function* () {
+    const [refusal] = yield* refusals({ per: "turn", money: 1, then: "fail" }, [1], "test/dear")
+    assert.include(refusal, "The limit spend[0]")
   })
 
   for (const per of ["turn", "conversation"] as const)

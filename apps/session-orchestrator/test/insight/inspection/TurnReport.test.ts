@@ -258,6 +258,13 @@ describe("the state of a turn", () => {
     const last = ended({ usage })
     const both = { ...one, "other/m": { input: 1, output: 1 } }
     expect(cost(both, { turn: last.turn, events: [...last.events, changed] })).toBe("unknown")
+    // Its first call, of half the tokens, was made before a person changed the model, and names none.
+    const half = { inputTokens: 500_000, outputTokens: 50_000 }
+    const before = Records.failed(0, 1_000)
+    const failed = { ...before, value: JSON.stringify({ ...JSON.parse(before.value), usage: half }) }
+    const records = [failed, Records.sent(0, 5_000, 6_000, "other"), Records.wake(0, 0, { type: "elapsed" })]
+    const prices = { [conversation.model]: { input: 100, output: 1 }, "other/m": { input: 1, output: 1 } }
+    expect(cost(prices, { turn: last.turn, events: [...last.events, changed], records })).toBe(50.05 + 0.55)
     expect(cost(one, {})).toBeUndefined()
   })
 

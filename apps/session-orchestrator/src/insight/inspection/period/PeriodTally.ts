@@ -82,8 +82,7 @@ export class PeriodTally {
       const question = { conversationId, turnId, because, message: this.period.redact(message) }
       this.questions.push({ ...question, since: wait.since, until: wait.retryAt, command })
     }
-    // A turn that changed its model made its first attempts at the one before.
-    const first = row.changedFrom ?? row.model
+    const first = TurnUse.firstOf(row, history)
     let before: string | undefined
     for (const attempt of attempts) {
       const { target = first } = attempt
@@ -99,8 +98,7 @@ export class PeriodTally {
         wait === undefined ? [] : [{ from: wait.since, to: wait.since + History.waitedMs(wait, until) }]
       )
     )
-    if (end !== undefined)
-      this.addEnd(row, end, last, TurnUse.byTarget(before === undefined ? row.model : first, end, history))
+    if (end !== undefined) this.addEnd(row, end, last, TurnUse.byTarget(first, end, history))
   }
 
   /** Adds calls through the gateway that were answered at once. They are no turns. */

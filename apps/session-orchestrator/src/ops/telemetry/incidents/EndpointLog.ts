@@ -113,8 +113,7 @@ const withTurn = (
 ): EndpointStanding => {
   const { end } = row.turn
   const { attempts, target: current = row.model } = history
-  // A turn that changed its model made its first attempts at the one before.
-  const first = row.changedFrom ?? row.model
+  const first = TurnUse.firstOf(row, history)
   const answers = attempts.flatMap(({ outcome, target = first }) =>
     target === name && isAnswer(outcome) ? [outcome.endedAt] : []
   )
