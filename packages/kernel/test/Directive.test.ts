@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
+import * as Duration from "effect/Duration"
 import * as fc from "fast-check"
 import * as Directive from "../src/turn/Directive.ts"
 
@@ -49,6 +50,18 @@ describe("Directive", () => {
   it("rule D9: without a strategy nothing is retried", () => {
     const directive = Directive.decide(situation(), undefined)
     assert.deepStrictEqual(directive, { _tag: "GiveUp", because: "no-strategy" })
+  })
+
+  it("rule X5, X9: a wait that continues has the evidence of the decision that continues it, or its own", () => {
+    const interrupted = { _tag: "Retry", attempt: 0, delayMs: 60_000, retryAt: 60_000, basis: "its own" } as const
+    const basisOf = (delay: Duration.Duration | undefined) => {
+      const directive = Directive.decide(situation({ interrupted }), {
+        ...patient,
+        decide: () => ({ ...defined({ delay }), basis: "new" })
+      })
+      return directive._tag === "Retry" && directive.basis
+    }
+    assert.deepStrictEqual([basisOf(Duration.seconds(5)), basisOf(undefined)], ["new", "its own"])
   })
 
   it("rule P2: an overflow is not retried, whatever its `retryable` is", () => {

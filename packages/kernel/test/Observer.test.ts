@@ -162,7 +162,7 @@ describe("an observer", () => {
   )
 
   it.effect(
-    "rule A16: a decision about a failed compaction has the time when the compaction began, on any engine",
+    "rule A16: an attempt, and a decision about a failed compaction, have the time when it began, on any engine",
     () =>
       Effect.gen(function* () {
         for (const engine of [{ known: [] }, undefined]) {
@@ -183,6 +183,19 @@ describe("an observer", () => {
           assert.deepStrictEqual(
             notebook.of("decision").map(({ startedAt }) => startedAt),
             [0, 5_000, 15_000]
+          )
+          yield* TestClock.setTime(0)
+          const retried = new Notebook()
+          const other = yield* Scenario.straight({
+            scripts: [throws(overloaded), answer("Hello")],
+            strategy: strategy(),
+            services: Layer.succeed(Checkpoint, { ...engine, run: (_name, _schema, effect) => effect }),
+            observer: retried.listeners
+          })
+          yield* settle(other)
+          assert.deepStrictEqual(
+            retried.of("attempt").map(({ startedAt }) => startedAt),
+            [0, 5_000]
           )
         }
       })
