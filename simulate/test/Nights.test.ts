@@ -17,6 +17,10 @@ const MOST_NIGHTS = 300
 
 /** Nights that broke a law, each by a fault that is mended, of the service or of a simulated part. */
 const MENDED = [
+  [
+    400001348,
+    "rule X6: a turn that a command of before a freeze reads from disk stays in a runner that has lost it, before all later ones"
+  ],
   [140001658, "rule C1: a turn that was aborted in the queue hides the running one from an acceptance that comes late"],
   [320004544, "rule X13: the law expects the wait of a call that a command aimed at another turn has ended"],
   [310004665, "rule X3: an owner's messages that are delivered again are shown again by a runner that forwards them"],

@@ -282,7 +282,8 @@ const recovered = Effect.fnUntraced(function* (
   for (const { turnId } of lost) {
     // Watchers of a wait have the events before it, and the wait goes on.
     if (session.hub.inProgress.retry?.turnId !== turnId) session.hub.persisted(yield* store.turnEvents(turnId))
-    yield* queue.add(session, turnId)
+    // The caller goes on at the next owner.
+    if (!(yield* queue.add(session, turnId))) return yield* Effect.interrupt
   }
   doubtful.delete(conversationId)
   return lost.length > 0

@@ -86,12 +86,14 @@ export class TurnQueue {
     this.driver.stop(TurnServices.shuttingDown)
   }
 
-  /** Queues an accepted turn behind the others of its conversation. */
-  add(session: Session, turnId: Ids.TurnId, known?: TurnLife.Known): Effect.Effect<void> {
+  /** Queues an accepted turn behind the others of its conversation. `false`: that has another owner by now, and the turn would stay at its head here. */
+  add(session: Session, turnId: Ids.TurnId, known?: TurnLife.Known): Effect.Effect<boolean> {
     return Effect.sync(() => {
+      if (!this.services.ownership.isOurs(session.conversationId)) return false
       const turn = session.add(turnId, "queued", "last", known)
-      if (known?.interruption !== undefined) return this.waking.resume(session, turn)
-      if (session.head === turn) this.begin(session)
+      if (known?.interruption !== undefined) this.waking.resume(session, turn)
+      else if (session.head === turn) this.begin(session)
+      return true
     })
   }
 

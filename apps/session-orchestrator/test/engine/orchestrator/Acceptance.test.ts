@@ -36,6 +36,7 @@ const given = Effect.gen(function* () {
       Effect.sync(() => {
         done.push(`add ${turn}`)
         has.add(turn)
+        return true
       }),
     has: ({ turnId }) => has.has(turnId)
   }
