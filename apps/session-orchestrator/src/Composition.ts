@@ -279,7 +279,11 @@ export const service = Layer.unwrap(
       Layer.provide([lookups, reports, gateway]),
       Layer.provide([Drain.layer, Timer.layer]),
       Layer.provideMerge(held),
-      Layer.provideMerge(Layer.tapError(HttpServer.bound(server), () => Tenancy.refuseOwned(database.path)))
+      Layer.provideMerge(
+        Layer.tapError(HttpServer.bound(server), () =>
+          database.url === undefined ? Tenancy.refuseOwned(database.path) : Effect.void
+        )
+      )
     )
   )
 )

@@ -9,7 +9,7 @@
  * configuration, for a command that runs a service after all.
  */
 import { Target } from "@holdfast/wire"
-import { type Redacted, Result } from "effect"
+import { Predicate, type Redacted, Result } from "effect"
 import * as FinalReports from "./report/FinalReports.ts"
 import * as SpendLimits from "./limits/SpendLimits.ts"
 import { isLoopback } from "../base/system/Loopback.ts"
@@ -79,7 +79,11 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
     ...problems.filter(({ place }) => !Sources.explains(missing, place))
   ]
   const refusal = (problems: ConfigError["problems"]) => {
-    const file = problems.every(({ place }) => ELSEWHERE.test(place)) ? undefined : given.file
+    const file = problems.every(
+      ({ place }) => ELSEWHERE.test(place) && !Predicate.hasProperty(given.file?.content, place)
+    )
+      ? undefined
+      : given.file
     return new ConfigError({ subject: file?.name ?? "The configuration", problems })
   }
   const stopping = found.filter(({ isOfService }) => isService || isOfService !== true)

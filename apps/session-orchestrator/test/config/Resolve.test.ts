@@ -212,6 +212,7 @@ describe("Resolve", () => {
     expect(subject({ file: {}, flags })).toBe("The configuration")
     expect(subject({ file: {}, environment: { HOLDFAST_PORT: "abc" } })).toBe("The configuration")
     expect(subject({ file: { server: { port: -1 } }, flags })).toBe("holdfast.config.json")
+    expect(subject({ file: { OPENAI_API_KEY: "sk" } })).toBe("holdfast.config.json")
   })
 
   it("a bad value in the file is a problem although the environment overrides it", () => {

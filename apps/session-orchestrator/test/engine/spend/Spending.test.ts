@@ -11,7 +11,7 @@ import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as Spending from "../../../src/engine/spend/Spending.ts"
 import type * as SpendLimits from "../../../src/config/limits/SpendLimits.ts"
 import type { SpendRaise } from "../../../src/storage/SpendRaises.ts"
-import type { TurnRow } from "../../../src/storage/ListPage.ts"
+import type { TurnFilter, TurnRow } from "../../../src/storage/ListPage.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as It from "../../It.ts"
 
@@ -248,6 +248,33 @@ describe("a turn that other runners had before", () => {
     const [refusal] = yield* refusals({ per: "turn", money: 1, then: "fail" }, [1], "test/dear")
     assert.include(refusal, "The limit spend[0]")
   })
+
+  It.effect(
+    "rule X11: an answer of the target that an earlier turn has moved to has that target's price",
+    function* () {
+      const end = {
+        status: "completed",
+        attempts: 1,
+        sleptMs: 0,
+        endedAt: 0,
+        usage: { inputTokens: 10, outputTokens: 5 }
+      }
+      const row = { model: "test/dear", turn: { turnId, end }, labels: { tags: [] } } as unknown as TurnRow
+      const rows = ({ status }: TurnFilter) => (status === "completed" ? [row] : [])
+      const prices = { "test/dear": { input: 1e6, output: 0 }, "cheap/m": { input: 0, output: 0 } }
+      const spending = yield* Spending.make(
+        { limits: [{ per: "day", money: 1, then: "fail" }], prices, isShared: false },
+        {
+          lists: {
+            turns: (filter) => Effect.succeed({ rows: rows(filter), next: undefined }),
+            labelsOf: () => Effect.succeed({})
+          },
+          log: { load: () => Effect.succeed([GivenRecords.begins("cheap")]) }
+        }
+      )
+      assert.isUndefined(yield* refusalOf(spending, { conversationId, turnId: Ids.TurnId.make("b"), tags: [] }))
+    }
+  )
 
   for (const per of ["turn", "conversation"] as const)
     It.effect(

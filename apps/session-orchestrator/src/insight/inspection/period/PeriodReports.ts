@@ -1,8 +1,6 @@
 /**
  * Reads the turns of a period, page by page, and reports them (X12).
  *
- * Records are read of the turns that need them (`TurnUse.needsRecords`), and of no other.
- *
  * PeriodReports.R1. Turns that have not ended are read first. A turn that ends meanwhile counts as not ended, and once.
  */
 import type { StorageError } from "@holdfast/journal"
