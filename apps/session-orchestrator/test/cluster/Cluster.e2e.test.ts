@@ -154,9 +154,9 @@ describe.concurrent("runners", () => {
       yield* runners.setReadOnly(true)
       yield* Process.eventually("the locks to be lost", Effect.sync(runner.stderr), (text) => text.includes(LOCKS_LOST))
       yield* gate.open
-      // By the turn that pauses, or by the runner that loses it: a busy machine decides which comes first.
+      // By the turn that pauses, by the runner that loses it, or, where a busy machine has let it go before, by the cluster that asks for its lock.
       yield* Process.eventually("it to be named in the log", Effect.sync(runner.stderr), (text) =>
-        /Could not [^"]*\\"cannot execute [A-Z ]+ in a read-only transaction\\".* to the primary/.test(text)
+        /cannot execute [A-Z ]+ in a read-only transaction/.test(text)
       )
       const post = runner.call(ProcessSetup.request(other, other))
       const refused = yield* post
