@@ -100,6 +100,11 @@ describe("Load", () => {
     expect(config.model?.provider).toBe("simulated")
   })
 
+  It.effect("a file of null is a mistake: what it was to hold is gone", function* () {
+    const error = yield* Effect.flip(load("null"))
+    expect(error.message).toContain("the whole: found null; expected an object.")
+  })
+
   test("a directory is reported as unreadable", function* () {
     const error = yield* Effect.flip(Load.load({ environment: {}, simulated: Simulated }, { config: "/" }))
     expect(error.message).toMatch(/^\/ has a problem\.\n {2}\/: it cannot be read: EISDIR: .*directory.*\.$/)

@@ -56,7 +56,7 @@ export const read = ({ environment, file, flags }: Sources) => {
   const layers: ReadonlyArray<Partial & { readonly origin: (path: string) => SettingOrigin }> = [
     {
       ...(file?.problem === undefined
-        ? decode(file?.content ?? {}, ConfigProblem.formatPath)
+        ? decode(file === undefined ? {} : file.content, ConfigProblem.formatPath)
         : { settings: {}, problems: [file.problem], missing: [[]] }),
       origin: () => file?.name ?? "default"
     },
