@@ -8,11 +8,13 @@
  * The lock is `FILE.lock` beside the database (`FileLock`); its note names where the owner listens. It exists while the lock is held, and
  * after a `kill -9`.
  */
-import { DatabaseFile } from "@holdfast/journal/sqlite"
+import { DatabaseFile, NodeSqlite } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
+import { Quote } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
+import { versions } from "../DatabaseSchema.ts"
 import * as FileLock from "./FileLock.ts"
 
 /** The process that holds a lock, as its note describes it. */
@@ -52,6 +54,7 @@ export const layerOwner = (path: string, url?: string): Layer.Layer<never, Stora
         Effect.gen(function* () {
           yield* DatabaseFile.prepare(path)
           yield* DatabaseFile.refuseLinks(path) // Tenancy.T4
+          yield* refuseForeign(path)
           const note = yield* noteOf(url)
           const acquired = locking(path, () => FileLock.acquireUnsafe(lockOf(fs.realpathSync(path)), note))
           const { left } = yield* Effect.acquireRelease(
@@ -109,6 +112,28 @@ const refuse = (path: string, note: string | undefined): Effect.Effect<never, St
     `run the same turns. ${holder === undefined ? "Use or stop that one" : `Use that one, or stop it with: kill ${holder.pid}`}; ` +
     "or set database.path to another file. Nothing was changed."
   return Effect.fail(new StorageError({ message }))
+}
+
+/** Fails for the file of another program. One that SQLite cannot read is described where it is opened. */
+const refuseForeign = (path: string): Effect.Effect<void, StorageError> =>
+  Effect.suspend(() => {
+    const tables = tablesIn(path)
+    const [first] = tables
+    if (first === undefined || tables.includes(versions.table)) return Effect.void
+    const message =
+      `The database ${path} is of another program: it has the table ${Quote.of(first)}, and none of Holdfast. ` +
+      "Set database.path to a database of Holdfast, to an empty file or to a new one. Nothing was changed."
+    return Effect.fail(new StorageError({ message }))
+  })
+
+const tablesIn = (path: string): ReadonlyArray<string> => {
+  try {
+    return NodeSqlite.using(path, { readOnly: true }, (database) =>
+      database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
+    ).map(({ name }) => String(name))
+  } catch {
+    return []
+  }
 }
 
 const locking = <A>(path: string, act: () => A): Effect.Effect<A, StorageError> =>

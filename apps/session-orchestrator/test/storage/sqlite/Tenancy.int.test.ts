@@ -1,4 +1,5 @@
 /** Tests the ownership of a file between real processes. */
+import { NodeSqlite } from "@holdfast/journal/sqlite"
 import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, expect } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -97,6 +98,19 @@ It.live("a database in memory needs no lock", function* () {
   yield* owning(":memory:")
   yield* owning(":memory:")
   expect(fs.existsSync(":memory:.lock")).toBe(false)
+})
+
+It.live("the database of another program is refused, and nothing is written; an empty file is taken", function* () {
+  const filename = yield* TemporaryFile.temporaryFile
+  fs.mkdirSync(path.dirname(filename))
+  NodeSqlite.using(filename, {}, (database) => database.exec("CREATE TABLE users (id INTEGER)"))
+  const before = fs.readFileSync(filename)
+  const { message } = yield* Effect.flip(owning(filename))
+  expect(message).toContain(`The database ${filename} is of another program: it has the table "users"`)
+  expect(fs.readFileSync(filename)).toEqual(before)
+  expect(fs.readdirSync(path.dirname(filename))).toEqual(["holdfast.db"])
+  fs.truncateSync(filename)
+  yield* owning(filename)
 })
 
 It.live("Tenancy.T4: a file with two names is refused under both, and can be owned with one of them", function* () {
