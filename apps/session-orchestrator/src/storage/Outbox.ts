@@ -6,7 +6,7 @@
  *     message whose process dies in the meantime can be claimed again, under the same id.
  * Outbox.O3. A message about a turn's end is added with its turn, and is due once the turn has ended.
  */
-import type { Ids } from "@holdfast/wire"
+import { type Ids, Moment } from "@holdfast/wire"
 import { Context, Effect } from "effect"
 import { Rows, type SqlDatabase } from "@holdfast/journal/sql"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -106,8 +106,8 @@ export const make = ({ each, sql }: SqlDatabase.SqlDatabase) => {
   }
 }
 
-/** The due time of a message whose turn has not ended: the end of the year 9999. */
-export const NOT_YET = 253_402_300_799_999
+/** The due time of a message whose turn has not ended; it is on disk. */
+export const NOT_YET = Moment.LATEST
 
 /** Adds messages. Those with a known id are left out (Outbox.O1). */
 export const add = (sql: SqlClient.SqlClient, messages: ReadonlyArray<NewMessage>) =>

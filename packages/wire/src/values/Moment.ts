@@ -12,10 +12,11 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Quote from "./Quote.ts"
 import * as Rfc3339 from "./Rfc3339.ts"
 
-const LATEST = 253_402_300_799_999
+/** The last millisecond of the year 9999. */
+export const LATEST = 253_402_300_799_999
 
 /**
- * Epoch milliseconds, up to the last millisecond of the year 9999. A greater number is a mistake: micro- or nanoseconds, or no
+ * Epoch milliseconds, up to `LATEST`. A greater number is a mistake: micro- or nanoseconds, or no
  * date of any calendar.
  */
 export const Moment = Schema.Finite.check(
