@@ -21,13 +21,19 @@ export const MOST_PARTS = 100
 
 const PromptText = Schema.Struct({ type: Schema.tag("text"), text: NonEmptyText })
 
-/** A prompt as clients send it. */
+/** A prompt as clients send it: something else than white space, which most providers refuse. */
 export const Prompt = Schema.Union([
   NonEmptyText,
   Schema.NonEmptyArray(
     Schema.Union([PromptText, FileInput]).annotate({ message: 'expected a part: an object with type "text" or "file"' })
   ).check(hasAtMost(MOST_PARTS, `expected ${MOST_PARTS} parts at most`))
-])
+]).check(
+  Schema.makeFilter<Prompt>(
+    (prompt) =>
+      partsOf(prompt).some((part) => part.type === "file" || part.text.trim() !== "") ||
+      "Expected a text that is not blank"
+  )
+)
 export type Prompt = string | Parts
 
 /** The parts of a prompt or of a tool's result. */

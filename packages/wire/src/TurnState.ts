@@ -9,7 +9,7 @@ import { ConversationId, TurnId } from "./Ids.ts"
 import * as Labels from "./Labels.ts"
 import { Usage } from "./Message.ts"
 import { Cost } from "./PeriodReport.ts"
-import { Prompt } from "./Prompt.ts"
+import { InputPart } from "./Prompt.ts"
 import { Asks, Report, TurnStatus } from "./TurnEvent.ts"
 
 /** Epoch milliseconds. */
@@ -59,7 +59,7 @@ export const TurnState = Schema.Struct({
   endedAt: Schema.optionalKey(Timestamp),
   ...Labels.fields,
   /** Present while its status is `queued`, but on a manual retry: no message of the conversation has it yet. */
-  prompt: Schema.optionalKey(Prompt),
+  prompt: Schema.optionalKey(Schema.Union([Schema.String, Schema.NonEmptyArray(InputPart)])),
   /** Calls of a provider that have ended. */
   attempts: Schema.Int,
   /** Present once the turn has ended: how long the waits before its retries really took. */

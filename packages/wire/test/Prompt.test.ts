@@ -14,12 +14,12 @@ const refusal = (prompt: unknown): string => {
   return Result.isFailure(decoded) ? decoded.failure.message : "it was taken"
 }
 
+const NotBlank = NonEmptyText.check(Schema.makeFilter<string>((text) => text.trim() !== ""))
+
 /** Every prompt, with files of both forms. */
 const AnyPrompt = Schema.Union([
-  NonEmptyText,
-  Schema.NonEmptyArray(
-    Schema.Union([Schema.Struct({ type: Schema.tag("text"), text: NonEmptyText }), FilePart.FilePart])
-  )
+  NotBlank,
+  Schema.NonEmptyArray(Schema.Union([Schema.Struct({ type: Schema.tag("text"), text: NotBlank }), FilePart.FilePart]))
 ])
 
 const png = { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=" } as const
@@ -80,6 +80,13 @@ describe("a prompt", () => {
     ["a folder in its name", { ...png, name: "a/b.png" }, "expected a file's name"]
   ])("is refused with %s", (_, part, expected) => {
     assert.include(refusal([part]), expected)
+  })
+
+  it("is refused with white space alone; beside a file or another text that is taken", () => {
+    const blank = { type: "text", text: " \n\u00a0" }
+    for (const prompt of ["", blank.text, [blank], [blank, blank]])
+      assert.notStrictEqual(refusal(prompt), "it was taken")
+    for (const other of [png, { type: "text", text: "." }]) assert.strictEqual(refusal([blank, other]), "it was taken")
   })
 
   it("is refused without parts, and with more than a provider takes", () => {

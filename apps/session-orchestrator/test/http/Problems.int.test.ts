@@ -59,6 +59,7 @@ It.effect("U+0000 is refused anywhere in a request, and its path is named", func
     ["/v1/conversations", { model: "\0" }, "body", "model", at(0)],
     ["/v1/conversations", { retry: { a: [{ b: "ab\0" }] } }, "body", "retry.a.0.b", at(2)],
     [`/v1/conversations/${id}/turns`, { prompt: "Hello\0" }, "body", "prompt", at(5)],
+    ["/v1/turns", { prompt: " \n" }, "body", "prompt", "Expected a text that is not blank"],
     [`/v1/conversations/${id}/switch-target`, { model: "a/\0" }, "body", "model", at(2)]
   ] as const
   for (const [path, body, place, key, message] of refusals) {
