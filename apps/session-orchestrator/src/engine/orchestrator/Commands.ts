@@ -13,10 +13,11 @@
  */
 import { StorageError } from "@holdfast/journal"
 import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"
+import { Backoff } from "@holdfast/policy"
 import { type Command, defined, type Ids } from "@holdfast/wire"
-import { Deferred, Duration, Effect } from "effect"
+import { Clock, Deferred, Duration, Effect } from "effect"
 import type { Store } from "../../storage/Store.ts"
-import type { InvalidRequest } from "../conversation/Conversations.ts"
+import { InvalidRequest } from "../conversation/Conversations.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
 import type { Sessions } from "../session/Session.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
@@ -107,7 +108,11 @@ export const decode = (
     case "abort-retry":
       return Effect.succeed({ type: "cancelled", by })
     case "wait-until":
-      return Effect.succeed({ type: "until", until: steering.until, by })
+      return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        steering.until <= now + Backoff.LONGEST_MS
+          ? Effect.succeed({ type: "until", until: steering.until, by })
+          : new InvalidRequest({ message: "until: expected a moment within 365 days from now." })
+      )
     case "extend-budget":
       return Effect.succeed({ type: "extended", byMs: steering.byMs, by })
     case "answer-tool": {

@@ -196,8 +196,13 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       stdout: "",
       stderr: 'holdfast: --conversation: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
     })
-    const later = yield* holdfast(service, ["wait-until", "2 hours", "--turn", "where"])
+    const later = yield* holdfast(service, ["wait-until", "365 days", "--turn", "where"])
     assert.deepInclude(later, { code: 0, stdout: "where done\n" })
+    const tooLate = yield* holdfast(service, ["wait-until", "366 days", "--turn", "where"])
+    assert.deepInclude(tooLate, {
+      code: 1,
+      stderr: "where refused: until: expected a moment within 365 days from now.\n"
+    })
     // A turn of a conversation is no call of a program, whatever its tags are.
     assert.deepInclude(yield* holdfast(service, ["retry-now", "--client", "night/late"]), {
       code: 0,
