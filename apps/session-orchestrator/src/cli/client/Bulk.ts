@@ -145,22 +145,26 @@ const run = Effect.fnUntraced(function* (
     )
   }
   const request = { command, filter: { ...named, status }, dryRun: given.dryRun }
-  let hasRefused = false
+  /** The turns that were refused, by the reason: an unknown model is one reason for all. */
+  const refused = new Map<string, Array<string>>()
   let count = 0
   yield* Stream.runForEach(client.commandTurns(request), (turn) =>
     Effect.sync(() => {
       count++
-      hasRefused ||= turn.outcome === "refused"
-      print(terminal, turn, given.json)
+      const { message = "", outcome, retriedBy, turnId } = turn
+      if (outcome === "refused") refused.set(message, [...(refused.get(message) ?? []), turnId])
+      if (given.json) writeJson(terminal, turn)
+      else if (outcome !== "refused")
+        terminal.stdout(`${turnId} ${outcome}${retriedBy === undefined ? "" : ` ${retriedBy}`}\n`)
     })
-  )
+  ).pipe(Effect.ensuring(Effect.sync(() => given.json || printRefused(terminal, refused))))
   if (count === 0 && !given.json) note(terminal, "dim", `No ${status} turn matches.`)
-  yield* Ended.by(hasRefused ? ExitCode.FAILED : ExitCode.COMPLETED)
+  yield* Ended.by(refused.size > 0 ? ExitCode.FAILED : ExitCode.COMPLETED)
 })
 
-const print = (terminal: Terminal["Service"], turn: BulkCommands.BulkOutcome, isJson: boolean): void => {
-  if (isJson) return writeJson(terminal, turn)
-  const { message, outcome, retriedBy, turnId } = turn
-  if (outcome === "refused") return note(terminal, "red", `${turnId} refused: ${Prose.oneLine(message ?? "")}`)
-  terminal.stdout(`${turnId} ${outcome}${retriedBy === undefined ? "" : ` ${retriedBy}`}\n`)
+const printRefused = (terminal: Terminal["Service"], refused: ReadonlyMap<string, ReadonlyArray<string>>): void => {
+  for (const [message, [first, ...others]] of refused) {
+    const which = others.length === 0 ? first : `${others.length + 1} turns`
+    note(terminal, "red", `${which} refused: ${Prose.oneLine(message)}`)
+  }
 }

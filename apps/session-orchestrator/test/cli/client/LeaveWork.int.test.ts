@@ -179,6 +179,9 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     ])
     assert.strictEqual((yield* named(["where"], { tag: "night" })).status, 400)
 
+    const nowhere = yield* holdfast(service, ["switch", "--since", "1 hour", "--to", "none/m"])
+    assert.deepInclude(nowhere, { code: 1, stdout: "" })
+    assert.match(nowhere.stderr, /^2 turns refused: .*none[^\n]*\n$/)
     const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
     assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
     assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
