@@ -136,8 +136,8 @@ const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => (issue._tag === "UnexpectedKey" ? "Unknown key" : SchemaIssue.defaultLeafHook(issue))
 })
 
-/** A message with the name of a body's schema: JSON has no type of that name. */
-const NAMED = /^Expected [A-Z]\w*( \| null)?$/
+/** A message with the name of a body's schema, or with its type as TypeScript has it: in JSON both are an object. */
+const NAMED = /^Expected (?:[A-Z]\w*|\{ .* \})( \| null)?$/
 
 /** More errors than a person corrects at once. */
 const MOST_ERRORS = 50
@@ -154,7 +154,7 @@ const invalid = (error: HttpApiError.HttpApiSchemaError): Problem.InvalidRequest
     path: (issue.path ?? [])
       .map((segment) => Quote.clip(String(typeof segment === "object" ? segment.key : segment)))
       .join("."),
-    message: issue.message.replace(NAMED, (_, orNull = "") => `Expected an object${orNull}`)
+    message: issue.message.replace(NAMED, (_, orNull = "") => `Expected object${orNull}`)
   }))
   const count = issues.length === 1 ? "One thing is" : `${issues.length} things are`
   const which = issues.length > MOST_ERRORS ? `, which has the first ${MOST_ERRORS}` : ""

@@ -39,15 +39,17 @@ It.effect("a body that is no object is refused as JSON has it, without the name 
   const server = yield* TestServer.start()
   const id = yield* server.create
   for (const [path, message] of [
-    ["/v1/turns", "Expected an object"],
-    [`/v1/conversations/${id}/switch-target`, "Expected an object"],
-    [`/v1/conversations/${id}/retry-now`, "Expected an object | null"]
+    ["/v1/turns", "Expected object"],
+    [`/v1/conversations/${id}/switch-target`, "Expected object"],
+    [`/v1/conversations/${id}/retry-now`, "Expected object | null"]
   ] as const)
     for (const body of ["5", '"x"', "[]"]) {
       const { problem, status } = yield* refused(server, { path, body })
       expect(status).toBe(400)
       expect(problem.errors).toEqual([{ in: "body", path: "", message }])
     }
+  const { problem } = yield* refused(server, { path: "/v1/turns/commands", body: { command: 5, filter: { tag: "a" } } })
+  expect(problem.errors).toEqual([{ in: "body", path: "command", message: "Expected object" }])
 })
 
 It.effect("U+0000 is refused anywhere in a request, and its path is named", function* () {
