@@ -8,7 +8,9 @@
  * id.
  */
 import * as Schema from "effect/Schema"
+import * as Str from "effect/String"
 import { HttpApiError } from "effect/http-api"
+import { type Kebab, kebab } from "../Commands.ts"
 
 /** One mistake in a request. */
 export const Issue = Schema.Struct({
@@ -21,198 +23,165 @@ export const Issue = Schema.Struct({
 }).annotate({ identifier: "Issue" })
 export type Issue = typeof Issue.Type
 
-/** The link of a problem's type, to the section of /docs that explains it. */
-const type = <const Name extends string>(name: Name): `/docs#problem-${Name}` => `/docs#problem-${name}`
+/** A class of problems. Its name is in the tag, and in the link of its type, to the section of /docs that explains it. */
+const problem =
+  <Self>() =>
+  <
+    const Name extends string,
+    const Status extends number,
+    const Fields extends HttpApiError.ProblemExtensionFields = {}
+  >(
+    name: Name,
+    status: Status,
+    { description, fields, title }: { readonly title: string; readonly description: string; readonly fields?: Fields }
+  ) => {
+    const type: `/docs#problem-${Kebab<Uncapitalize<Name>>}` = `/docs#problem-${kebab(Str.uncapitalize(name))}`
+    return HttpApiError.Problem<Self>()(`${name}Problem`, { type, status, title }, fields, { description })
+  }
 
 /** The request does not match the call's schema; `errors` names each mistake. */
-export class InvalidRequest extends HttpApiError.Problem<InvalidRequest>()(
-  "InvalidRequestProblem",
-  { type: type("invalid-request"), status: 400, title: "The request is not valid" },
-  { errors: Schema.optionalKey(Schema.Array(Issue)) },
-  { description: "The request does not match the call's schema; `errors` names each mistake." }
-) {}
+export class InvalidRequest extends problem<InvalidRequest>()("InvalidRequest", 400, {
+  title: "The request is not valid",
+  description: "The request does not match the call's schema; `errors` names each mistake.",
+  fields: { errors: Schema.optionalKey(Schema.Array(Issue)) }
+}) {}
 
 /** The call needs the service's token. */
-export class Unauthorized extends HttpApiError.Problem<Unauthorized>()(
-  "UnauthorizedProblem",
-  { type: type("unauthorized"), status: 401, title: "A token is needed" },
-  {},
-  { description: "The service has a token, and the request has none or a different one." }
-) {}
+export class Unauthorized extends problem<Unauthorized>()("Unauthorized", 401, {
+  title: "A token is needed",
+  description: "The service has a token, and the request has none or a different one."
+}) {}
 
 /** The `Host` or the `Origin` is not allowed. */
-export class Forbidden extends HttpApiError.Problem<Forbidden>()(
-  "ForbiddenProblem",
-  { type: type("forbidden"), status: 403, title: "Not from there" },
-  {},
-  {
-    description:
-      "The `Host` header is not a name of this service, or the request comes from a page of another origin. This prevents web pages that a person visits from calling a service on that person's machine."
-  }
-) {}
+export class Forbidden extends problem<Forbidden>()("Forbidden", 403, {
+  title: "Not from there",
+  description:
+    "The `Host` header is not a name of this service, or the request comes from a page of another origin. This prevents web pages that a person visits from calling a service on that person's machine."
+}) {}
 
 /** No call has this path. */
-export class NotFound extends HttpApiError.Problem<NotFound>()(
-  "NotFoundProblem",
-  { type: type("not-found"), status: 404, title: "There is no such call" },
-  {},
-  { description: "No call has this path." }
-) {}
+export class NotFound extends problem<NotFound>()("NotFound", 404, {
+  title: "There is no such call",
+  description: "No call has this path."
+}) {}
 
 /** No conversation has this id. */
-export class ConversationNotFound extends HttpApiError.Problem<ConversationNotFound>()(
-  "ConversationNotFoundProblem",
-  { type: type("conversation-not-found"), status: 404, title: "There is no such conversation" },
-  { conversationId: Schema.String },
-  { description: "No conversation has this id." }
-) {}
+export class ConversationNotFound extends problem<ConversationNotFound>()("ConversationNotFound", 404, {
+  title: "There is no such conversation",
+  description: "No conversation has this id.",
+  fields: { conversationId: Schema.String }
+}) {}
 
 /** No turn has this id. */
-export class TurnNotFound extends HttpApiError.Problem<TurnNotFound>()(
-  "TurnNotFoundProblem",
-  { type: type("turn-not-found"), status: 404, title: "There is no such turn" },
-  {
+export class TurnNotFound extends problem<TurnNotFound>()("TurnNotFound", 404, {
+  title: "There is no such turn",
+  description: "No turn has this id, or no turn of the conversation that the call names.",
+  fields: {
     /** Absent where the call names no conversation. */
     conversationId: Schema.optionalKey(Schema.String),
     turnId: Schema.String
-  },
-  { description: "No turn has this id, or no turn of the conversation that the call names." }
-) {}
+  }
+}) {}
 
 /** The path exists for other methods; the `Allow` header names them. */
-export class MethodNotAllowed extends HttpApiError.Problem<MethodNotAllowed>()(
-  "MethodNotAllowedProblem",
-  { type: type("method-not-allowed"), status: 405, title: "Not with this method" },
-  {},
-  { description: "The path exists for other methods; the `Allow` header names them." }
-) {}
+export class MethodNotAllowed extends problem<MethodNotAllowed>()("MethodNotAllowed", 405, {
+  title: "Not with this method",
+  description: "The path exists for other methods; the `Allow` header names them."
+}) {}
 
 /** The request did not arrive completely within the time limit. */
-export class RequestTimeout extends HttpApiError.Problem<RequestTimeout>()(
-  "RequestTimeoutProblem",
-  { type: type("request-timeout"), status: 408, title: "The request did not arrive in time" },
-  {},
-  { description: "The head or the body of the request was sent too slowly." }
-) {}
+export class RequestTimeout extends problem<RequestTimeout>()("RequestTimeout", 408, {
+  title: "The request did not arrive in time",
+  description: "The head or the body of the request was sent too slowly."
+}) {}
 
 /** The turn id belongs to another turn, or there is nothing to retry. */
-export class TurnConflict extends HttpApiError.Problem<TurnConflict>()(
-  "TurnConflictProblem",
-  { type: type("turn-conflict"), status: 409, title: "The turn cannot be taken" },
-  {},
-  { description: "The turn id belongs to another turn, or there is nothing to retry." }
-) {}
+export class TurnConflict extends problem<TurnConflict>()("TurnConflict", 409, {
+  title: "The turn cannot be taken",
+  description: "The turn id belongs to another turn, or there is nothing to retry."
+}) {}
 
 /** The body is larger than the service's limit. */
-export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()(
-  "BodyTooLargeProblem",
-  { type: type("body-too-large"), status: 413, title: "The body is too large" },
-  { limitBytes: Schema.Int },
-  { description: "The body is larger than `limitBytes`." }
-) {}
+export class BodyTooLarge extends problem<BodyTooLarge>()("BodyTooLarge", 413, {
+  title: "The body is too large",
+  description: "The body is larger than `limitBytes`.",
+  fields: { limitBytes: Schema.Int }
+}) {}
 
 /** A file of the prompt is larger than the service's limit. */
-export class FileTooLarge extends HttpApiError.Problem<FileTooLarge>()(
-  "FileTooLargeProblem",
-  { type: type("file-too-large"), status: 413, title: "A file is too large" },
-  {
+export class FileTooLarge extends problem<FileTooLarge>()("FileTooLarge", 413, {
+  title: "A file is too large",
+  description: "A file of the prompt has more than `limitBytes`; `part` is its place in the body.",
+  fields: {
     /** Its place in the body, such as `prompt[1]`. */
     part: Schema.String,
     sizeBytes: Schema.Int,
     limitBytes: Schema.Int
-  },
-  { description: "A file of the prompt has more than `limitBytes`; `part` is its place in the body." }
-) {}
+  }
+}) {}
 
 /** The body is not JSON, or its `Content-Type` is not. */
-export class UnsupportedMediaType extends HttpApiError.Problem<UnsupportedMediaType>()(
-  "UnsupportedMediaTypeProblem",
-  { type: type("unsupported-media-type"), status: 415, title: "The body must be JSON" },
-  {},
-  { description: "A body must come with `Content-Type: application/json`." }
-) {}
+export class UnsupportedMediaType extends problem<UnsupportedMediaType>()("UnsupportedMediaType", 415, {
+  title: "The body must be JSON",
+  description: "A body must come with `Content-Type: application/json`."
+}) {}
 
 /** The call opens a WebSocket, and the request is none for one. */
-export class UpgradeRequired extends HttpApiError.Problem<UpgradeRequired>()(
-  "UpgradeRequiredProblem",
-  { type: type("upgrade-required"), status: 426, title: "This is a WebSocket" },
-  {},
-  { description: "The call opens a WebSocket; the request lacks `Connection: Upgrade` and `Upgrade: websocket`." }
-) {}
+export class UpgradeRequired extends problem<UpgradeRequired>()("UpgradeRequired", 426, {
+  title: "This is a WebSocket",
+  description: "The call opens a WebSocket; the request lacks `Connection: Upgrade` and `Upgrade: websocket`."
+}) {}
 
 /** The head of the request is larger than the service's limit. */
-export class HeadTooLarge extends HttpApiError.Problem<HeadTooLarge>()(
-  "HeadTooLargeProblem",
-  { type: type("head-too-large"), status: 431, title: "The request's head is too large" },
-  {},
-  { description: "The URL and the headers of the request are larger than the service's limit." }
-) {}
+export class HeadTooLarge extends problem<HeadTooLarge>()("HeadTooLarge", 431, {
+  title: "The request's head is too large",
+  description: "The URL and the headers of the request are larger than the service's limit."
+}) {}
 
 /** A bug in the service. The log has the details under the same incident id. */
-export class Unexpected extends HttpApiError.Problem<Unexpected>()(
-  "UnexpectedProblem",
-  { type: type("unexpected"), status: 500, title: "Something went wrong" },
-  {
+export class Unexpected extends problem<Unexpected>()("Unexpected", 500, {
+  title: "Something went wrong",
+  description: "A bug in the service. Its log has the details under the same `incident`.",
+  fields: {
     /** Names the entry in the service's log. */
     incident: Schema.String
-  },
-  { description: "A bug in the service. Its log has the details under the same `incident`." }
-) {}
+  }
+}) {}
 
 /** The storage cannot be read or written. */
-export class StorageUnavailable extends HttpApiError.Problem<StorageUnavailable>()(
-  "StorageUnavailableProblem",
-  { type: type("storage-unavailable"), status: 503, title: "The storage is unavailable" },
-  {},
-  {
-    description:
-      "The storage cannot be read or written: full, read-only, locked or corrupt. Nothing of the call was stored. Only a command may still take effect; its `detail` states that."
-  }
-) {}
+export class StorageUnavailable extends problem<StorageUnavailable>()("StorageUnavailable", 503, {
+  title: "The storage is unavailable",
+  description:
+    "The storage cannot be read or written: full, read-only, locked or corrupt. Nothing of the call was stored. Only a command may still take effect; its `detail` states that."
+}) {}
 
 /** The service has not yet resumed the turns of its last process. */
-export class Starting extends HttpApiError.Problem<Starting>()(
-  "StartingProblem",
-  { type: type("starting"), status: 503, title: "The service is starting" },
-  {},
-  {
-    description:
-      "The service is up and has not yet resumed all turns that its last process left unfinished. Calls on conversations wait until it has."
-  }
-) {}
+export class Starting extends problem<Starting>()("Starting", 503, {
+  title: "The service is starting",
+  description:
+    "The service is up and has not yet resumed all turns that its last process left unfinished. Calls on conversations wait until it has."
+}) {}
 
 /** The turn has stopped without a seal. */
-export class TurnStopped extends HttpApiError.Problem<TurnStopped>()(
-  "TurnStoppedProblem",
-  { type: type("turn-stopped"), status: 503, title: "The turn has stopped" },
-  {},
-  {
-    description:
-      "The turn cannot be recorded at present, or another process runs it. It is on disk and is not lost. A request with the same `turnId` refers to the same turn, and a command can be sent again."
-  }
-) {}
+export class TurnStopped extends problem<TurnStopped>()("TurnStopped", 503, {
+  title: "The turn has stopped",
+  description:
+    "The turn cannot be recorded at present, or another process runs it. It is on disk and is not lost. A request with the same `turnId` refers to the same turn, and a command can be sent again."
+}) {}
 
 /** The service has no room for another request now. */
-export class Busy extends HttpApiError.Problem<Busy>()(
-  "BusyProblem",
-  { type: type("busy"), status: 503, title: "The service is busy" },
-  {},
-  {
-    description:
-      "Requests under way take all the memory, or all the connections, that they may take. Nothing was accepted: send the request again after `Retry-After`."
-  }
-) {}
+export class Busy extends problem<Busy>()("Busy", 503, {
+  title: "The service is busy",
+  description:
+    "Requests under way take all the memory, or all the connections, that they may take. Nothing was accepted: send the request again after `Retry-After`."
+}) {}
 
 /** The service is shutting down. */
-export class ShuttingDown extends HttpApiError.Problem<ShuttingDown>()(
-  "ShuttingDownProblem",
-  { type: type("shutting-down"), status: 503, title: "The service is shutting down" },
-  {},
-  {
-    description:
-      "The service is shutting down. An accepted turn continues after the restart; a request with the same `turnId` refers to the same turn."
-  }
-) {}
+export class ShuttingDown extends problem<ShuttingDown>()("ShuttingDown", 503, {
+  title: "The service is shutting down",
+  description:
+    "The service is shutting down. An accepted turn continues after the restart; a request with the same `turnId` refers to the same turn."
+}) {}
 
 /** Every problem, by the last part of its `type`. */
 export const problems = {
