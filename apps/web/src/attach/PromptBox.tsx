@@ -3,6 +3,7 @@ import { Count } from "@holdfast/wire"
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react"
 import type { AttachedFiles } from "./useAttached.ts"
 import * as Actions from "../palette/Actions.ts"
+import * as BrowserStorage from "../service/BrowserStorage.ts"
 import * as Service from "../service/Service.ts"
 import { isShown } from "../conversation/FileBox.tsx"
 import "./attach.css"
@@ -58,27 +59,15 @@ export const PromptBox = ({ attached, children, draft, field, id, isPending, pla
 )
 
 /** Keeps a text that was not sent, by its field: it survives navigation and reload, and goes with the tab. An empty one is removed. */
-export const keepDraft = (field: string, text: string): void => {
-  try {
-    if (text === "") sessionStorage.removeItem(PREFIX + field)
-    else sessionStorage.setItem(PREFIX + field, text)
-  } catch {
-    // Without storage, or beyond its room, the text lasts as long as its field.
-  }
-}
+export const keepDraft = (field: string, text: string): void =>
+  BrowserStorage.write("sessionStorage", PREFIX + field, text)
 
 // --- internal
 
 const PREFIX = "holdfast.draft."
 
 /** A draft; empty: there is none. */
-const draftOf = (field: string): string => {
-  try {
-    return sessionStorage.getItem(PREFIX + field) ?? ""
-  } catch {
-    return "" // The browser has no storage.
-  }
-}
+const draftOf = (field: string): string => BrowserStorage.read("sessionStorage", PREFIX + field) ?? ""
 
 /** The button; its title has the limit, so that a person reads it before they choose. */
 const AttachButton = ({ onAdd }: { readonly onAdd: (files: Iterable<File>) => void }) => {

@@ -1,7 +1,7 @@
 /** The files of the prompt that a person is writing: chosen, pasted, or dropped anywhere on the page. */
 import { type ClipboardEvent, useEffect, useEffectEvent, useState } from "react"
 import * as Service from "../service/Service.ts"
-import * as Attached from "./Attached.ts"
+import * as Draft from "./Draft.ts"
 
 /** The files of a prompt. */
 export interface AttachedFiles {
@@ -23,7 +23,7 @@ export const useAttached = (): AttachedFiles => {
   const [problems, setProblems] = useState<ReadonlyArray<string>>([])
   const [isDropping, setIsDropping] = useState(false)
   const add = (added: Iterable<File>): void => {
-    const { fitting, problems } = Attached.admit(files, [...added], Service.limits())
+    const { fitting, problems } = Draft.admit(files, [...added], Service.limits())
     setFiles([...files, ...fitting])
     setProblems(problems)
   }

@@ -2,7 +2,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import type { Prompt } from "@holdfast/wire"
 import { type ReactNode, type Ref, useId, useImperativeHandle, useRef } from "react"
-import * as Attached from "../attach/Attached.ts"
 import * as Draft from "../attach/Draft.ts"
 import { keepDraft, PromptBox } from "../attach/PromptBox.tsx"
 import { useAttached } from "../attach/useAttached.ts"
@@ -38,7 +37,7 @@ export const Composer = ({ children, conversationId, isBusy, ref }: ComposerProp
   })
   useImperativeHandle(ref, () => (prompt) => {
     if (field.current === null) return
-    const { files, text } = Attached.draftOf(prompt)
+    const { files, text } = Draft.of(prompt)
     field.current.value = [field.current.value.trim(), text].filter((part) => part !== "").join("\n\n")
     keepDraft(conversationId, field.current.value)
     attached.add(files)

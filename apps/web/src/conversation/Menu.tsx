@@ -1,12 +1,12 @@
 /** Copies, downloads or deletes a conversation. */
 import type { Conversation } from "@holdfast/client"
+import type { Message } from "@holdfast/wire"
 import { useQueryClient } from "@tanstack/react-query"
 import { useRef } from "react"
 import * as Actions from "../palette/Actions.ts"
 import * as Service from "../service/Service.ts"
 import * as PageRoute from "../shell/PageRoute.ts"
 import { CommandFailure, useCommand } from "./CommandFailure.tsx"
-import * as MarkdownTranscript from "./MarkdownTranscript.ts"
 
 interface MenuProps {
   readonly conversationId: string
@@ -22,8 +22,7 @@ export const Menu = ({ conversationId, title }: MenuProps) => {
     menu.current?.removeAttribute("open")
     menu.current?.querySelector("summary")?.focus()
   }
-  const markdownOf = async (conversation: Conversation) =>
-    MarkdownTranscript.markdown(title, await conversation.getMessages())
+  const markdownOf = async (conversation: Conversation) => transcript(title, await conversation.getMessages())
   const actions = [
     // Pages that are not on this machine and without TLS have no clipboard.
     ...(navigator.clipboard === undefined
@@ -71,6 +70,10 @@ export const Menu = ({ conversationId, title }: MenuProps) => {
   )
 }
 
+/** The messages as Markdown, each below who wrote it. */
+export const transcript = (title: string, messages: ReadonlyArray<Message.Message>): string =>
+  [`# ${title}`, ...messages.flatMap(entryOf)].join("\n\n") + "\n"
+
 // --- internal
 
 const save = (name: string, text: string): void => {
@@ -80,4 +83,26 @@ const save = (name: string, text: string): void => {
   link.download = name.replaceAll(/[\\/:*?"<>|]/g, "-")
   link.click()
   URL.revokeObjectURL(url)
+}
+
+const entryOf = (message: Message.Message): ReadonlyArray<string> => {
+  const parts = message.content.map(textOf).filter((text) => text !== "")
+  if (parts.length === 0) return []
+  const who = message.role === "user" ? "You" : message.role === "assistant" ? (message.target ?? "Answer") : "Tools"
+  return [`## ${who}`, ...parts]
+}
+
+const textOf = (part: Message.Message["content"][number]): string => {
+  switch (part.type) {
+    case "text":
+      return part.text
+    case "tool-call":
+      return `Call of \`${part.toolName}\``
+    case "tool-result":
+      return `Result of \`${part.toolName}\``
+    case "file":
+      return `[${part.name ?? part.mediaType}]`
+    default:
+      return ""
+  }
 }

@@ -1,6 +1,7 @@
 /** The switch of notices on the desktop, and the reads behind them while they are on. */
 import { useEffect, useSyncExternalStore } from "react"
 import * as Actions from "../palette/Actions.ts"
+import * as BrowserStorage from "../service/BrowserStorage.ts"
 import * as Service from "../service/Service.ts"
 import * as PageRoute from "../shell/PageRoute.ts"
 import * as Notices from "./Notices.ts"
@@ -107,11 +108,7 @@ const useSwitch = (): SwitchState => useSyncExternalStore(subscribe, readSwitch)
 /** Switches notices on, and asks for the permission where that is open; or off. The browser is asked at no other time. */
 const switchTo = async (isOn: boolean): Promise<void> => {
   if (isOn && Notification.permission === "default") await Notification.requestPermission()
-  try {
-    localStorage.setItem(KEY, isOn ? "on" : "off")
-  } catch {
-    // The browser keeps nothing for this page: the choice holds until the page is left.
-  }
+  BrowserStorage.write("localStorage", KEY, isOn ? "on" : "off")
   chosen = isOn
   for (const listener of listeners) listener()
 }
@@ -120,13 +117,7 @@ const KEY = "holdfast.notices"
 
 const listeners = new Set<() => void>()
 
-const stored = (): boolean => {
-  try {
-    return localStorage.getItem(KEY) === "on"
-  } catch {
-    return false
-  }
-}
+const stored = (): boolean => BrowserStorage.read("localStorage", KEY) === "on"
 
 let chosen = stored()
 

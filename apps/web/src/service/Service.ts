@@ -5,7 +5,8 @@
  */
 import { HoldfastClient } from "@holdfast/client"
 import type { QueryClient } from "@tanstack/react-query"
-import type { AttachmentLimits } from "../attach/Attached.ts"
+import type { AttachmentLimits } from "../attach/Draft.ts"
+import * as BrowserStorage from "./BrowserStorage.ts"
 
 /** How long a call is tried while the service does not answer. The page shows that it does not; a person need not wait for longer. */
 const CALL_RETRY_MS = 4_000
@@ -80,21 +81,11 @@ let session: string | null = null
 
 const keep = (given: string): void => {
   session = given
-  try {
-    localStorage.setItem(KEY, given)
-  } catch {
-    // Without storage the session lasts as long as this page.
-  }
+  BrowserStorage.write("localStorage", KEY, given)
 }
 
 /** Another tab may have a newer one. */
-const kept = (): string | null => {
-  try {
-    return localStorage.getItem(KEY) ?? session
-  } catch {
-    return session
-  }
-}
+const kept = (): string | null => BrowserStorage.read("localStorage", KEY) ?? session
 
 /** `fetch` with the session. */
 function call(input: string, init: RequestInit = {}): Promise<Response> {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
-import * as MarkdownTranscript from "../../src/conversation/MarkdownTranscript.ts"
+import { transcript } from "../../src/conversation/Menu.tsx"
 
-type Messages = Parameters<typeof MarkdownTranscript.markdown>[1]
+type Messages = Parameters<typeof transcript>[1]
 
 it("a conversation as Markdown has each message below who wrote it", () => {
   const messages = [
@@ -20,7 +20,7 @@ it("a conversation as Markdown has each message below who wrote it", () => {
     { role: "assistant", content: [{ type: "text", text: "Because." }] },
     { role: "assistant", content: [] }
   ] as unknown as Messages // the parts that are read
-  expect(MarkdownTranscript.markdown("Sky", messages)).toBe(
+  expect(transcript("Sky", messages)).toBe(
     "# Sky\n\n## You\n\nWhy?\n\n[a.png]\n\n## a/m\n\nCall of `read`\n\n## Answer\n\nBecause.\n"
   )
 })
