@@ -1,4 +1,7 @@
-/** Turns a provider's SSE text into NDJSON lines, by hand: with a parser, and by a template. */
+/**
+ * The bare limits of a live stream, for `PlainServer`: a provider's SSE text to NDJSON lines by hand, with a parser (`parse`) and as the
+ * service does it (`template`).
+ */
 
 /** Takes what a read brought, and returns the lines of its deltas. A frame that is cut is kept for the next read. */
 export type Reader = (text: string) => string

@@ -1,4 +1,7 @@
-/** Runs in each test file of a coverage pass: writes the points that were evaluated when the tests have ended. */
+/**
+ * A setup file of vitest, which `host.ts` gives to the passes of `Coverage.ts`: once the tests of a file have ended, it writes down which
+ * mutation points they have evaluated. `Instrument.ts` has put the counts into the sources.
+ */
 import { writeFileSync } from "node:fs"
 import { afterAll, inject } from "vitest"
 import { GLOBAL } from "./Instrument.ts"

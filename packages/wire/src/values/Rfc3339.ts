@@ -1,5 +1,6 @@
 /**
- * Parses dates of RFC 3339, and calendar dates, to epoch milliseconds.
+ * Parses dates of RFC 3339, and calendar dates, to epoch milliseconds; and writes moments into sentences (`format`), where a reader's own
+ * program finds them again and puts its local time in their place (`local`).
  *
  * Rfc3339.R1. Strict, unlike `Date.parse`: an offset or `Z` is required.
  * Rfc3339.R2. A day that does not exist (31 February) gives `undefined`, not the next existing day.
@@ -36,13 +37,11 @@ export const epochOf = (
   return midnight.getUTCMonth() === month && midnight.getUTCDate() === day ? epoch : undefined
 }
 
-// Writes moments into sentences, in UTC, and finds them there again, for readers in another time zone. Pure.
-
-/** A moment in a sentence: `2031-04-01 02:14:05 UTC`. */
+/** A moment as sentences of the service have it, for readers in any time zone: `2031-04-01 02:14:05 UTC`. */
 export const format = (epochMs: number): string =>
   `${new Date(epochMs).toISOString().slice(0, 19).replace("T", " ")} UTC`
 
-/** A sentence with its moments as `write` has them. What stands in quotation marks is foreign, and stays. */
+/** A sentence with each moment that `format` wrote as `write` has it. What stands in quotation marks is foreign, and stays. */
 export const local = (sentence: string, write: (epochMs: number) => string): string =>
   sentence.replaceAll(/"[^"]*"|(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/g, (text, day?: string, time?: string) =>
     day === undefined || time === undefined ? text : write(Date.parse(`${day}T${time}Z`))

@@ -9,7 +9,7 @@ import { Context, Deferred, Effect, Exit, Layer } from "effect"
 
 /** The state of the shutdown. */
 export class Drain extends Context.Service<Drain, ReturnType<typeof make>>()(
-  "@holdfast/session-orchestrator/transport/http/Drain"
+  "@holdfast/session-orchestrator/system/Drain"
 ) {}
 
 const make = () => {

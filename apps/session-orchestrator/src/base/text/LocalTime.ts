@@ -1,4 +1,4 @@
-/** Writes moments in a time zone: a time of day, with its date where the day is not clear. Pure. */
+/** Writes moments in a time zone, with their date where the day is not clear; and finds the moments of a daily time such as `07:00`. Pure. */
 import type { PeriodReport } from "@holdfast/wire"
 
 /** A period in a time zone. */

@@ -1,21 +1,30 @@
-/** The names of providers in targets: the configured one, or that of calls with a client's own key. */
+/**
+ * The names of providers in targets. A call that the gateway sends with its client's own key has another name than the configured
+ * provider, so what is learned of that key (limits, pauses, a refusal) holds for no call with another key.
+ *
+ * | name | of calls |
+ * |---|---|
+ * | `openai` | with the configured keys |
+ * | `openai~client` | with a client's own key, in turns and in memory |
+ * | `openai~client:ACCOUNT` | of one account, in the pauses that the database keeps (`Standings`) |
+ */
 
-/** The provider of a call that is sent with the client's own key: its limits and pauses concern no call with another key. */
+/** The name for calls with a client's own key. */
 export const withClientKey = (provider: string): string => provider + CLIENT_KEY
 
 /** The configured name of a provider. */
 export const configured = (provider: string): string => provider.replace(OF_CLIENT, "")
 
-/** Whether calls of this provider are sent with the client's own key. */
+/** Whether a name is that of calls with a client's own key, of any account. */
 export const hasClientKey = (provider: string): boolean => provider.endsWith(CLIENT_KEY)
 
-/** The provider of such calls of one account: its pauses are stored by this name. */
+/** The stored name: that of calls with a client's own key, with its account. */
 export const ofAccount = (provider: string, account: string): string => `${provider}:${account}`
 
-/** The account of such a name. */
+/** The account of a stored name. */
 export const accountOf = (provider: string): string | undefined => OF_CLIENT.exec(provider)?.[1]
 
-/** The names by which a person's `provider/model`, or provider, is known: that, and with the key of a client. */
+/** What a person's filter `provider/model`, or `provider`, has to find: that name, and the one for calls with a client's own key. */
 export const namesOf = (model: string): readonly [own: string, ofClients: string] => {
   const [, provider = "", rest = ""] = /^([^/]*)(.*)$/su.exec(model) ?? []
   return [model, withClientKey(configured(provider)) + rest]

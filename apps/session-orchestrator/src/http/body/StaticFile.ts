@@ -1,4 +1,4 @@
-/** Serves a file that never changes: compressed once, addressed by its content, cached by browsers. */
+/** Serves a file that never changes: compressed once, addressed by its content, cached by browsers. Also the frame of HTML pages. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createHash } from "node:crypto"
@@ -43,9 +43,7 @@ export const respond = Effect.fnUntraced(function* (file: StaticFile, headers: R
   })
 })
 
-// Writes a page for people, whose head all pages have alike.
-
-/** The document. `head` and `body` are HTML. */
+/** A page for people, with what all pages have in their head. `head` and `body` are HTML. */
 export const htmlPage = ({
   body,
   head,

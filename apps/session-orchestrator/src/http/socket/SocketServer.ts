@@ -1,4 +1,9 @@
-/** Settings of the WebSocket server: subprotocol, limits, and the reasons of its close codes. */
+/**
+ * Settings of the WebSocket server: subprotocol, limits, and the reasons of its close codes.
+ *
+ * A connection is also closed while a message with too many values or levels still arrives (`MessageScan`). The library `ws` hands out a
+ * message only once it is whole, so the frames are read beside it.
+ */
 import { WebSocket } from "@effect/platform-node/NodeWS"
 import { JsonShape } from "@holdfast/wire"
 import { SocketMessages } from "@holdfast/wire/rpc"

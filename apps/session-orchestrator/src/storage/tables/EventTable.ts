@@ -1,5 +1,6 @@
 /**
- * Reads and writes the rows of events; a message is an event.
+ * The rows of events, of which messages are some: `append` numbers and writes those of a group of turns, for `TurnLog`; the other functions
+ * read a page of a conversation, a turn, or one event. A payload leaves out what columns of the event and of its turn have (`EventText`).
  *
  * EventTable.E1. No two events of a turn have one position, though no index enforces it. The ids of a conversation have no gap, and one
  *     query reads the next id and the turn's last position. A process that has not seen another's event would use that event's id
@@ -16,7 +17,28 @@ import type { StoredEvent } from "../Stored.ts"
 import * as EventText from "./EventText.ts"
 import * as TurnTable from "./TurnTable.ts"
 
-/** The columns of `TurnTable.End`. Each subquery is one step into an index, for any length (E2). PostgreSQL locks the turns' rows, so that no seal is written beside them. */
+/** Events of one turn from a position on, encoded. */
+export interface Append {
+  readonly turnId: Ids.TurnId
+  /** The position of the first of them among the events of the turn, 0-based. */
+  readonly position: number
+  readonly events: ReadonlyArray<EncodedEvent>
+}
+
+/** An event and its JSON. */
+export type EncodedEvent = Pick<StoredEvent, "event" | "json">
+
+/** An event with its position in its turn and its id in its conversation. */
+export interface NumberedEvent extends StoredEvent {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  readonly position: number
+}
+
+/**
+ * What `JournalTable.ends` reads beside its own columns: those of `TurnTable.End`. Each subquery is one step into an index, for any length
+ * (E2). PostgreSQL locks the turns' rows, so that no seal is written beside them.
+ */
 export const ends = (sql: SqlClient.SqlClient) => ({
   columns: sql`,
     (SELECT c.conversation_id FROM conversations c WHERE c.number = t.conversation) AS "conversationId",
@@ -62,13 +84,6 @@ export const append =
       )
       return results
     })
-
-/** What the rows of a turn hold of its first events. */
-const rowsOf = ({ acceptedAt, content, prompt }: TurnTable.NewTurn): EventText.Opening => ({
-  acceptedAt,
-  prompt,
-  content: content && TurnTable.jsonOfContent(content)
-})
 
 /** The next events of a conversation after an id, at most `limit`. */
 export const page = (
@@ -123,24 +138,6 @@ export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fr
 export const isAnswer = (sql: SqlClient.SqlClient, payload: string): Statement.Fragment =>
   sql`(${sql.literal(payload)} <> '' AND substr(${sql.literal(payload)}, 1, 5) NOT IN ('user.', 'tool.'))`
 
-/** Events of one turn from a position on, encoded. */
-export interface Append {
-  readonly turnId: Ids.TurnId
-  /** The position of the first of them among the events of the turn, 0-based. */
-  readonly position: number
-  readonly events: ReadonlyArray<EncodedEvent>
-}
-
-/** An event and its JSON. */
-export type EncodedEvent = Pick<StoredEvent, "event" | "json">
-
-/** An event with its position in its turn and its id in its conversation. */
-export interface NumberedEvent extends StoredEvent {
-  readonly conversationId: Ids.ConversationId
-  readonly turnId: Ids.TurnId
-  readonly position: number
-}
-
 /** The result of numbering a group. */
 interface Plan {
   /** The events to write. */
@@ -181,6 +178,13 @@ export const plan = (
 }
 
 // --- internal
+
+/** What the rows of a turn hold of its first events. */
+const rowsOf = ({ acceptedAt, content, prompt }: TurnTable.NewTurn): EventText.Opening => ({
+  acceptedAt,
+  prompt,
+  content: content && TurnTable.jsonOfContent(content)
+})
 
 /** The error for the first append of a group whose turn is missing or in another conversation, or whose position leaves a gap (E2). */
 const findMisplaced = (
