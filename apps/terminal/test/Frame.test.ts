@@ -1,3 +1,4 @@
+/** Tests the frame that the terminal draws: foreign text does nothing but fill it, and a wait is in it as long as it lasts. */
 import { ConversationView } from "@holdfast/client"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"

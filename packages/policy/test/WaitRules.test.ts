@@ -11,7 +11,7 @@ const rules = (reasons: WaitRules.ReasonWaits, over: Partial<WaitRules.WaitRules
   ...over
 })
 
-describe("Waits", () => {
+describe("WaitRules", () => {
   it("rule P4, P5: without a rule of its own a reason has the schedule, lengthened by a hint", () => {
     expect(WaitRules.of(rules({}), 1, failure("network"))).toEqual({ ms: 4_000, scheduledMs: 4_000 })
     expect(WaitRules.of(rules({}), 1, asking("network", 9_000))).toEqual({

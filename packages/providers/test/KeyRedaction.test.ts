@@ -5,7 +5,7 @@ import * as KeyRedaction from "../src/KeyRedaction.ts"
 const conceal = (...secrets: ReadonlyArray<string>) =>
   KeyRedaction.conceal(secrets.map((secret) => Redacted.make(secret)))
 
-describe("Secrets", () => {
+describe("KeyRedaction", () => {
   it("every occurrence of every secret is removed, in the form in which it is sent", () => {
     expect(conceal("sk-key-1\n", " sk-key-2 ")("sk-key-1, sk-key-2, sk-key-1")).toBe(
       "[redacted], [redacted], [redacted]"

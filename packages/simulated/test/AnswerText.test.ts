@@ -5,7 +5,7 @@ import * as AnswerText from "../src/AnswerText.ts"
 const facts: AnswerText.AnswerFacts = { prompt: "Hello", failures: 0, elapsedMs: 0, afterTool: false }
 const textOf = (about: Partial<AnswerText.AnswerFacts>) => AnswerText.answer({ ...facts, ...about }).join("")
 
-describe("Conversation", () => {
+describe("AnswerText", () => {
   it("an answer states what happened, and the time where it was at least a second", () => {
     assert.match(textOf({}), /^Nothing failed this time\. You wrote: “Hello”\./)
     assert.match(textOf({ failures: 1, elapsedMs: 999 }), /^You have just seen a turn outlive a failure\. /)

@@ -14,7 +14,7 @@ const parse = (text: string): number =>
 
 const length = fc.integer({ min: 0, max: 100 * 3_600_000 })
 
-describe("Span", () => {
+describe("DurationText", () => {
   it("a duration in words is exact to the millisecond", () => {
     fc.assert(
       fc.property(length, (ms) => {

@@ -1,4 +1,4 @@
-/** Tests the numbers and rules of decisions, at the edges of possible records. */
+/** Tests what `holdfast explain` and dry runs read out of a recorded decision, its numbers and rules, at the edges of possible records. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Directive } from "@holdfast/kernel"
 import type { Basis } from "@holdfast/policy"
@@ -13,6 +13,7 @@ type Delay = Extract<Basis.Basis, { readonly _tag: "Delay" }>
 type Refused = Extract<Basis.Basis, { readonly _tag: "Refused" }>
 type Retry = Extract<Directive.Directive, { readonly _tag: "Retry" }>
 
+/** A retry by this basis, as it is explained. */
 const retried = (basis: Partial<Delay>, directive: Partial<Retry> = {}, failed = failure) => {
   const whole: Delay = { _tag: "Delay", delayMs: 50, scheduledMs: 50, spent, ...basis }
   return DecisionAccount.of(
@@ -21,6 +22,7 @@ const retried = (basis: Partial<Delay>, directive: Partial<Retry> = {}, failed =
   )
 }
 
+/** A retry that a limit refused, as it is explained. */
 const refused = (basis: Partial<Refused>) =>
   DecisionAccount.of(
     { _tag: "GiveUp", because: "exhausted", basis: { _tag: "Refused", because: "budget", spent, ...basis } },
@@ -29,7 +31,7 @@ const refused = (basis: Partial<Refused>) =>
 
 const PLAIN = { type: "retry", retry: 0, decidedAt: 950, delayMs: 50, retryAt: 1_000 } as const
 
-describe("the account of a decision", () => {
+describe("the numbers and rules of a decision", () => {
   it("rule P5: name the provider's delay as the rule if it is the longer one", () => {
     const rules = (hintMs: number | undefined) => retried({ limits, ...defined({ hintMs }) }).rules
     assert.deepStrictEqual(rules(undefined), ["D3", "D1"])
