@@ -10,3 +10,7 @@ export const PREFIX = "holdfast-call-"
 
 /** Whether a conversation is that of a held call. */
 export const isHeld = (conversationId: string): boolean => conversationId.startsWith(PREFIX)
+
+/** The words for a held call whose time has come, on every screen: its program has left, and no call is made until it asks again. */
+export const dueWords = (conversationId: string, leftMs: number): "waits for its program" | undefined =>
+  isHeld(conversationId) && leftMs <= 0 ? "waits for its program" : undefined

@@ -19,7 +19,7 @@ const Timestamp = Schema.Finite
 export const Wait = Schema.Struct({
   /** The next retry; 0-based, as in `provider-retry`. */
   retry: Schema.Int,
-  /** When the retry is due; with `asks`, the deadline for an answer. A time in the past means that the turn is about to continue. */
+  /** When the retry is due; with `asks`, the deadline for an answer. In the past: the turn is about to continue, a held call when its program asks again. */
   retryAt: Timestamp,
   since: Timestamp,
   /** The turn waits for a person (X11). */

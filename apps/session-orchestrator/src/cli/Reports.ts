@@ -40,8 +40,10 @@ export const explain = RunningService.reading(
       )
     )
     const explanation = yield* read(({ turn: find }) => find(turn).explain, stored)
+    const now = yield* Clock.currentTimeMillis
     yield* Setup.print(json, explanation, () =>
       ExplanationText.lines(explanation, {
+        now,
         timeZone: LocalTime.here(),
         columns: isStdoutTerminal ? columns() : ExplanationText.COLUMNS,
         isRuled: rules

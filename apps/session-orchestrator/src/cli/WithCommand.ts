@@ -62,14 +62,17 @@ export const separated = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
 
 /** The title of a terminal while turns wait: how many, for what, and until when. `undefined`: none waits. */
 export const titleOf = (
-  turns: ReadonlyArray<Pick<TurnState.TurnSummary, "error" | "wait">>,
+  calls: ReadonlyArray<Pick<TurnState.TurnSummary, "conversationId" | "error" | "wait">>,
   now: number
 ): string | undefined => {
-  const waits = turns.flatMap(({ error, wait }) => (wait === undefined ? [] : [{ error, ...wait }]))
-  const [first] = waits.toSorted((a, b) => a.retryAt - b.retryAt)
+  const waits = calls
+    .flatMap(({ wait, ...call }) => (wait === undefined ? [] : [{ ...call, ...wait }]))
+    .toSorted((a, b) => a.retryAt - b.retryAt)
+  const first = waits.find(({ retryAt }) => retryAt > now) ?? waits[0]
   if (first === undefined) return undefined
   const time = LocalTime.toSeconds(now)(first.retryAt)
-  const next = first.asks !== undefined ? "asks you" : first.retryAt > now ? `next at ${time}` : "calling"
+  const due = HeldCall.dueWords(first.conversationId, first.retryAt - now)
+  const next = due ?? (first.asks === undefined ? `next at ${time}` : "asks you")
   return `Holdfast: ${Count.of(waits.length, "call")} held, ${first.error?.reason ?? "waiting"}, ${next}`
 }
 
@@ -129,9 +132,10 @@ const run = Effect.fnUntraced(function* (
     const calls = Array.from(turns).filter(({ conversationId }) => HeldCall.isHeld(conversationId))
     const title = titleOf(calls, now)
     if (terminal.isStderrTerminal) entitle(title)
-    const next = Math.min(...calls.flatMap(({ wait }) => wait?.retryAt ?? []))
-    if (prints && title !== undefined && next > now && next !== printed) note(terminal, "dim", title)
-    if (next > now) printed = next
+    const times = calls.flatMap(({ wait }) => (wait !== undefined && wait.retryAt > now ? wait.retryAt : []))
+    const next = times.length === 0 ? printed : Math.min(...times)
+    if (prints && title !== undefined && next !== printed) note(terminal, "dim", title)
+    printed = next
     return true
   }).pipe(
     Effect.scoped,

@@ -7,7 +7,7 @@
  */
 import { defined, type Ids, Labels, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
 import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
-import { Effect, Stream } from "effect"
+import { Clock, Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, type TurnResult } from "../engine/conversation/Conversations.ts"
@@ -98,10 +98,10 @@ export const layer = HttpApiBuilder.group(
         Effect.flatMap(orProblem(states.find(params.turnId)), (state) => whole(request, gates, state, state.text)),
       explain: ({ params, request }) =>
         orProblem(states.explain(params.conversationId, params.turnId)).pipe(
-          Effect.map((explanation) =>
+          Effect.zipWith(Clock.currentTimeMillis, (explanation, now) =>
             Negotiation.choose(request.headers["accept"], [JSON_TYPE, TurnsGroup.TEXT_CONTENT_TYPE]) === JSON_TYPE
               ? explanation
-              : HttpServerResponse.text(inWords(explanation))
+              : HttpServerResponse.text(inWords(explanation, now))
           )
         )
     })
@@ -122,8 +122,8 @@ const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
 })
 
 /** The explanation as text. Times are in UTC, because a client may be in any time zone. */
-const inWords = (explanation: TurnExplanation.TurnExplanation): string =>
-  `${ExplanationText.lines(explanation, { timeZone: "UTC", columns: ExplanationText.COLUMNS }).join("\n")}\n`
+const inWords = (explanation: TurnExplanation.TurnExplanation, now: number): string =>
+  `${ExplanationText.lines(explanation, { timeZone: "UTC", columns: ExplanationText.COLUMNS, now }).join("\n")}\n`
 
 /**
  * Answers when a turn has sealed. A long answer leaves in pieces. If the seal takes longer than `LiveResponse.KEEP_ALIVE_INTERVAL`, the

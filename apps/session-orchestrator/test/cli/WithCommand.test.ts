@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
 import * as WithCommand from "../../src/cli/WithCommand.ts"
 
 describe("the command line of with", () => {
@@ -37,14 +38,21 @@ describe("the title of the terminal", () => {
   const now = new Date(2031, 3, 8, 1, 0).getTime()
   const error = { reason: "overloaded", message: "Overloaded" } as const
   const wait = { retry: 1, retryAt: now + 60_000, since: now }
+  const conversationId = Ids.ConversationId.make("holdfast-call-1")
 
   it("has how many calls wait, for what, and until when the first does", () => {
-    const later = { wait: { ...wait, retryAt: now + 90_000 } }
-    expect(WithCommand.titleOf([later, { error, wait }], now)).toBe(
-      "Holdfast: 2 calls held, overloaded, next at 01:01:00"
-    )
-    expect(WithCommand.titleOf([{ error, wait }], now + 60_000)).toBe("Holdfast: 1 call held, overloaded, calling")
+    const first = { conversationId, error, wait }
+    const later = { conversationId, wait: { ...wait, retryAt: now + 90_000 } }
+    expect(WithCommand.titleOf([later, first], now)).toBe("Holdfast: 2 calls held, overloaded, next at 01:01:00")
     expect(WithCommand.titleOf([], now)).toBeUndefined()
+  })
+
+  it("rule X13: has of a call that waits for its program that alone, and the time of the others before", () => {
+    const left = { conversationId, error, wait: { ...wait, retryAt: now } }
+    expect(WithCommand.titleOf([left], now)).toBe("Holdfast: 1 call held, overloaded, waits for its program")
+    expect(WithCommand.titleOf([left, { conversationId, wait }], now)).toBe(
+      "Holdfast: 2 calls held, waiting, next at 01:01:00"
+    )
   })
 
   it("is put over the former one once, and taken back once", () => {
@@ -58,6 +66,6 @@ describe("the title of the terminal", () => {
 
   it("says that a turn asks", () => {
     const asks = { because: "request", tokens: 1, limit: 0, waitedMs: 0, message: "Go on?" } as const
-    expect(WithCommand.titleOf([{ error, wait: { ...wait, asks } }], now)).toContain("asks you")
+    expect(WithCommand.titleOf([{ conversationId, error, wait: { ...wait, asks } }], now)).toContain("asks you")
   })
 })

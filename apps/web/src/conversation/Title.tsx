@@ -58,7 +58,11 @@ export const Title = ({ conversationId, model, prompt, retry, toolAnswers }: Tit
   }
   return (
     <div className="title">
-      {retry === undefined ? <TabTitle text={shown} /> : <WaitingTabTitle retry={retry} text={shown} />}
+      {retry === undefined ? (
+        <TabTitle text={shown} />
+      ) : (
+        <WaitingTabTitle conversationId={conversationId} retry={retry} text={shown} />
+      )}
       <a className="back" href={PageRoute.format({ page: "conversations" })}>
         <span aria-hidden="true">←</span> <span className="hidden">All conversations</span>
       </a>
@@ -105,10 +109,16 @@ export const Title = ({ conversationId, model, prompt, retry, toolAnswers }: Tit
 
 const TabTitle = ({ text }: { readonly text: string }) => <title>{`${text} · Holdfast`}</title>
 
+interface WaitingTabTitleProps extends Pick<TitleProps, "conversationId"> {
+  readonly retry: ConversationView.ShownRetry
+  readonly text: string
+}
+
 /** The title of a tab that is not looked at: when its turn goes on, or that it asks. */
-const WaitingTabTitle = ({ retry, text }: { readonly retry: ConversationView.ShownRetry; readonly text: string }) => {
+const WaitingTabTitle = ({ conversationId, retry, text }: WaitingTabTitleProps) => {
   const left = ConversationView.remainingMs(retry, useNow())
-  const wait = retry.asks !== undefined ? "asks" : left > 0 ? Moments.countdown(left) : "now"
+  const due = HeldCall.dueWords(conversationId, left) ?? "now"
+  const wait = retry.asks !== undefined ? "asks" : left > 0 ? Moments.countdown(left) : due
   return <TabTitle text={`(${wait}) ${text}`} />
 }
 

@@ -4,6 +4,7 @@
  * With `asks` the turn waits for a person's answer instead of a time (X11).
  */
 import { ConversationView } from "@holdfast/client"
+import { HeldCall } from "@holdfast/wire"
 import { useQuery } from "@tanstack/react-query"
 import { useId } from "react"
 import * as Service from "../service/Service.ts"
@@ -50,7 +51,7 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
         {message}
         {asks !== undefined && code !== undefined && <code className="code-tag">{code}</code>}
       </p>
-      <Countdown retry={retry} />
+      <Countdown conversationId={conversationId} retry={retry} />
       <p className="facts">
         {factsOf(retry, course).map((fact) => (
           <span key={fact}>{fact}</span>
@@ -63,7 +64,9 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
           {Moments.moment(at - (retry.retryAt - retry.dueAt), Date.now())}.
         </p>
       ))}
-      {course !== undefined && asks === undefined && <WaitPicture course={course} retry={retry} upcoming={upcoming} />}
+      {course !== undefined && asks === undefined && (
+        <WaitPicture conversationId={conversationId} course={course} retry={retry} upcoming={upcoming} />
+      )}
       <WaitButtons conversationId={conversationId} retry={retry} hasBudget={course?.budget?.totalMs !== undefined} />
     </section>
   )
@@ -74,10 +77,12 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
 const AGAIN_MS = 15_000
 
 /** A timer is not a live region: a screen reader reads it when it is asked to. */
-const Countdown = ({ retry }: { readonly retry: ConversationView.ShownRetry }) => {
+const Countdown = ({ conversationId, retry }: WaitNoticeProps) => {
   const now = useNow()
   const left = ConversationView.remainingMs(retry, now)
   const at = Moments.moment(retry.dueAt, now)
+  const due = HeldCall.dueWords(conversationId, left)
+  if (due !== undefined) return <p className="countdown">The call {due}.</p>
   return (
     <p className="countdown" role="timer">
       {retry.asks !== undefined

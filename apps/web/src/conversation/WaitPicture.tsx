@@ -4,21 +4,22 @@
  * The places are even, because waits of one night are seconds and hours. A solid line is a wait whose length is fixed, a dashed line leads to an attempt that
  * comes not before its time.
  */
-import type { ConversationView } from "@holdfast/client"
-import { Count, type ConversationState } from "@holdfast/wire"
+import { ConversationView } from "@holdfast/client"
+import { Count, type ConversationState, HeldCall } from "@holdfast/wire"
 import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import type { WaitCourse } from "./WaitCourse.ts"
 import "./wait-picture.css"
 
 interface WaitPictureProps {
+  readonly conversationId: string
   readonly course: WaitCourse
   readonly retry: ConversationView.ShownRetry
   readonly upcoming: ConversationState.Upcoming | undefined
 }
 
 /** The picture, with its sentence. */
-export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictureProps) => {
+export const WaitPicture = ({ conversationId, course: { failures }, retry, upcoming }: WaitPictureProps) => {
   const now = useNow()
   const skewMs = retry.retryAt - retry.dueAt
   const later = upcoming === undefined ? [] : laterOf(upcoming, retry.dueAt)
@@ -28,12 +29,13 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
   const passed = Math.min(1, Math.max(0, (now - begunAt) / Math.max(1, retry.delayMs)))
   const sentence = upcoming === undefined ? "" : wordsOf(upcoming, later, now)
   const failed = Count.of(failures.length, "failed attempt")
+  const due = HeldCall.dueWords(conversationId, ConversationView.remainingMs(retry, now))
   return (
     <div className="wait-picture">
       <div
         className="attempts"
         role="img"
-        aria-label={`${failed}; the next one is due at ${Moments.moment(retry.dueAt, now)}`}
+        aria-label={`${failed}; the next one ${due ?? `is due at ${Moments.moment(retry.dueAt, now)}`}`}
       >
         {past.map(({ at, code }, index) => {
           const before = past[index - 1] ?? failures[failures.length - past.length - 1]

@@ -183,7 +183,7 @@ const HeldCalls = ({ selected }: { readonly selected: string | undefined }) => {
               <span className="entry-line">
                 {wait !== undefined && (
                   <span className="status waiting">
-                    {ConversationStatus.wordsOf({ kind: "waiting", dueAt: wait.retryAt }, now)}
+                    {ConversationStatus.wordsOf({ kind: "waiting", dueAt: wait.retryAt }, now, conversationId)}
                   </span>
                 )}
                 <span className="quiet">

@@ -1,5 +1,5 @@
 /** What a conversation is doing, in the words of the list. Pure. */
-import type { ConversationState, TurnState } from "@holdfast/wire"
+import { type ConversationState, HeldCall, type TurnState } from "@holdfast/wire"
 import * as Moments from "../text/Moments.ts"
 
 /** What a conversation is doing. */
@@ -48,11 +48,12 @@ export const compare = (one: Active, other: Active): number => {
   return Number(b.goesOn) - Number(a.goesOn) || b.at - a.at
 }
 
-/** The words for an status at a moment. */
-export const wordsOf = (status: ConversationStatus, now: number): string => {
+/** The words for a status at a moment. `conversationId`: that of a call of another program. */
+export const wordsOf = (status: ConversationStatus, now: number, conversationId = ""): string => {
   switch (status.kind) {
     case "waiting":
-      return status.dueAt > now ? `waits ${Moments.countdown(status.dueAt - now)}` : "about to retry"
+      if (status.dueAt > now) return `waits ${Moments.countdown(status.dueAt - now)}`
+      return HeldCall.dueWords(conversationId, 0) ?? "about to retry"
     case "asking":
       return `asks you · ${Moments.countdown(status.dueAt - now)} left`
     default:

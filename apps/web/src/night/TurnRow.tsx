@@ -1,5 +1,5 @@
 /** One turn on the line of time: its attempts, waits, switches and crashes, with the outages of its endpoints behind them. */
-import { Count, type PeriodReport, type TurnCourse, type TurnState } from "@holdfast/wire"
+import { Count, HeldCall, type PeriodReport, type TurnCourse, type TurnState } from "@holdfast/wire"
 import { type KeyboardEvent, memo, type MouseEvent } from "react"
 import * as Moments from "../text/Moments.ts"
 import * as Period from "./Period.ts"
@@ -110,9 +110,14 @@ export const moveFocus = (event: KeyboardEvent<HTMLButtonElement>): void => {
 
 // --- internal
 
-const wordsOf = ({ acceptedAt, attempts, endedAt, status, wait }: TurnState.TurnSummary, now: number): string => {
+const wordsOf = (
+  { acceptedAt, attempts, conversationId, endedAt, status, wait }: TurnState.TurnSummary,
+  now: number
+): string => {
   if (status === "waiting") {
-    return wait?.asks === undefined ? `waits until ${Moments.moment(wait?.retryAt ?? now, now)}` : "asks you"
+    const { asks, retryAt = now } = wait ?? {}
+    const next = asks === undefined ? `waits until ${Moments.moment(retryAt, now)}` : "asks you"
+    return HeldCall.dueWords(conversationId, retryAt - now) ?? next
   }
   const took = endedAt === undefined ? "" : ` in ${Moments.duration(endedAt - acceptedAt)}`
   return `${endWordOf(status)}${took}${attempts > 1 ? `, ${Count.of(attempts, "call")}` : ""}`

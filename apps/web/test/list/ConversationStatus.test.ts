@@ -21,6 +21,11 @@ it("a list shows what each conversation is doing", () => {
   expect(wordsOf({ status: "queued" })).toBe("queued")
 })
 
+it("rule X13: a held call whose time has come waits for its program", () => {
+  const words = (dueAt: number) => ConversationStatus.wordsOf({ kind: "waiting", dueAt }, 1_000, "holdfast-call-1")
+  expect([words(61_000), words(1_000)]).toEqual(["waits 1 m 00 s", "waits for its program"])
+})
+
 it("a conversation without a turn, or whose turn could not be read, is shown all the same", () => {
   expect(ConversationStatus.of({ isBusy: false }, undefined)).toEqual({ kind: "empty" })
   expect(ConversationStatus.of({ isBusy: false, lastTurnId: turnId }, undefined)).toEqual({ kind: "unknown" })

@@ -4,7 +4,7 @@
  * The service may restart meanwhile: `attach` connects again, and `wait` asks again until `--timeout`, for as long as it takes.
  */
 import type { ClientError } from "@holdfast/client"
-import { Count, type Ids, type Message, type TurnState } from "@holdfast/wire"
+import { Count, HeldCall, type Ids, type Message, type TurnState } from "@holdfast/wire"
 import { Clock, Duration, Effect, FileSystem, type PlatformError } from "effect"
 import { Argument } from "effect/cli"
 import * as path from "node:path"
@@ -76,7 +76,7 @@ export const wait = RunningService.command(
     const terminal = yield* Terminal
     const ids = new Set(turns)
     const states = yield* untilEnded(client, ids, timeout, (state) =>
-      json ? writeJson(terminal, state) : terminal.stdout(`${state.turnId} ${inWords(state)}\n`)
+      json ? writeJson(terminal, state) : terminal.stdout(`${state.turnId} ${inWords(state, Infinity)}\n`)
     )
     const open = ids.size - states.length
     if (open > 0) note(terminal, "yellow", openText(open, ids.size))
@@ -140,7 +140,7 @@ export const answer = RunningService.command(
       terminal.stdout(text.endsWith("\n") || (text === "" && state.files !== undefined) ? text : `${text}\n`)
     } else {
       const color = hasEnded(state) ? "red" : "yellow"
-      note(terminal, color, `Turn ${turn}: ${inWords(state)}`)
+      note(terminal, color, `Turn ${turn}: ${inWords(state, yield* Clock.currentTimeMillis)}`)
     }
     const { files: returned = [] } = state
     const written = folder === undefined || returned.length === 0 ? [] : yield* writeFiles(client, state, folder)
@@ -189,11 +189,12 @@ const exitCodeOf = (states: ReadonlyArray<TurnState.TurnState>): ExitCode => {
 }
 
 /** One line: what a turn is at, and why. */
-export const inWords = ({ error, status, wait }: TurnState.TurnState): string => {
+export const inWords = ({ conversationId, error, status, wait }: TurnState.TurnState, now: number): string => {
   const why = error === undefined ? "" : `: ${Prose.coded(error.code, error.message)}`
   if (wait?.asks !== undefined) return `waiting for an answer: ${Prose.oneLine(wait.asks.message)}`
-  const until = wait === undefined ? "" : ` until ${LocalTime.full(LocalTime.here(), "medium")(wait.retryAt)}`
-  return `${status}${until}${why}`
+  if (wait === undefined) return `${status}${why}`
+  const due = HeldCall.dueWords(conversationId, wait.retryAt - now)
+  return `${due ?? `${status} until ${LocalTime.full(LocalTime.here(), "medium")(wait.retryAt)}`}${why}`
 }
 
 /** How many turns have not ended, in words. */

@@ -61,7 +61,11 @@ export const command = Setup.command(
           hasColors: terminal.colors.stdout,
           reportLines: PeriodText.lines,
           explanationLines: (explanation) =>
-            ExplanationText.lines(explanation, { timeZone: LocalTime.here(), columns: terminal.columns() }),
+            ExplanationText.lines(explanation, {
+              timeZone: LocalTime.here(),
+              columns: terminal.columns(),
+              now: Date.now()
+            }),
           signal: leaving.signal
         })
       )

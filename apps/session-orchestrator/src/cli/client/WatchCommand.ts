@@ -96,8 +96,11 @@ export const screenOf = (seen: Seen, night: string): ReadonlyArray<string> => {
     "",
     `In the last 12 hours: ${night}`,
     "",
-    ...turns.map(({ error, model, prompt = "", turnId, wait }) => {
-      const next = wait?.asks === undefined ? `next ${moment(wait?.retryAt ?? health.at)}` : "asks you"
+    ...turns.map(({ conversationId, error, model, prompt = "", turnId, wait }) => {
+      const { asks, retryAt = health.at } = wait ?? {}
+      const next =
+        HeldCall.dueWords(conversationId, retryAt - health.at) ??
+        (asks === undefined ? `next ${moment(retryAt)}` : "asks you")
       return Prose.oneLine(`${turnId} ${model} ${error?.reason ?? "waiting"}, ${next} ${Prose.clip(prompt, 60)}`)
     }),
     ...(turns.length === 0 ? [] : [""]),

@@ -5,7 +5,7 @@
  *
  * No line is wider than the terminal. Ids are never cut, because people copy them.
  */
-import { Count } from "@holdfast/wire"
+import { Count, HeldCall } from "@holdfast/wire"
 import type { ReportedState, TurnReport } from "../../insight/inspection/TurnReport.ts"
 import * as Document from "../../base/text/Document.ts"
 import * as DurationText from "../../base/text/DurationText.ts"
@@ -155,8 +155,10 @@ const endedOf = (turn: TurnReport, { moment }: Display): string => {
 /** People count retries from 1. */
 const retryOf = ({ wait }: TurnReport): string => (wait === undefined ? "" : String(wait.retry + 1))
 
-const dueOf = ({ wait }: TurnReport, { moment }: Display): string => {
+const dueOf = ({ conversationId, wait }: TurnReport, { moment }: Display): string => {
   if (wait === undefined) return ""
+  const words = HeldCall.dueWords(conversationId, wait.leftMs)
+  if (words !== undefined) return words
   if (wait.asks !== undefined) return `asks until ${moment(wait.retryAt)}`
   return `${moment(wait.retryAt)}, ${wait.leftMs === 0 ? "now" : `in ${DurationText.rough(wait.leftMs)}`}`
 }
@@ -180,7 +182,9 @@ const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Display): s
     const count = turns.filter((turn) => turn.state === state).length
     return count === 0 ? [] : [`${Count.format(count)} ${state}`]
   })
-  const waits = turns.flatMap(({ wait }) => (wait === undefined ? [] : [wait]))
+  const waits = turns.flatMap(({ conversationId, wait }) =>
+    wait === undefined || HeldCall.dueWords(conversationId, wait.leftMs) !== undefined ? [] : [wait]
+  )
   const next = waits.reduce(
     (first, { asks, retryAt }) => (asks === undefined ? Math.min(first, retryAt) : first),
     Infinity

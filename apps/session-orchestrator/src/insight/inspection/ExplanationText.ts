@@ -5,7 +5,7 @@
  * delays that its provider asks for are printed each time. No line is wider than `columns`. A date stands before the first line of its
  * day.
  */
-import { Count, type Failure, type TurnExplanation, Rfc3339 } from "@holdfast/wire"
+import { Count, type Failure, HeldCall, type TurnExplanation, Rfc3339 } from "@holdfast/wire"
 import * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import * as Words from "./Words.ts"
@@ -15,6 +15,8 @@ interface Display {
   /** As the time zone database names it: `UTC`, `Europe/Berlin`. */
   readonly timeZone: string
   readonly columns: number
+  /** Epoch milliseconds. */
+  readonly now: number
   /** Behind each decision its rules, by their numbers in tools/src/RuleBook.ts. */
   readonly isRuled?: boolean
 }
@@ -26,7 +28,9 @@ export const COLUMNS = 120
 export const lines = (explanation: TurnExplanation.TurnExplanation, display: Display): ReadonlyArray<string> => {
   const page = new Page(display)
   const { acceptedAt, conversationId, interruption, isForgotten, seal, steps, turnId, unread } = explanation
-  page.plain(`Turn ${turnId} of conversation ${conversationId}: ${standing(explanation, page.seenFrom(undefined))}.`)
+  page.plain(
+    `Turn ${turnId} of conversation ${conversationId}: ${standing(explanation, page.seenFrom(undefined), display.now)}.`
+  )
   page.plain(`Times are ${display.timeZone}.`)
   page.blank()
   page.entry(acceptedAt, "The turn was accepted.")
@@ -107,13 +111,19 @@ class Page {
   }
 }
 
-const standing = ({ seal, status, steps }: TurnExplanation.TurnExplanation, at: LocalTime.Format): string => {
+const standing = (
+  { conversationId, seal, status, steps }: TurnExplanation.TurnExplanation,
+  at: LocalTime.Format,
+  now: number
+): string => {
   if (seal !== undefined) return seal.status
   const last = steps.at(-1)
   const question = last?.tools.find(({ approval }) => approval?.outcome === "open")?.approval
   if (question !== undefined) return `waiting for approval of a tool call until ${at(question.until)}`
   const wait = last?.attempts.at(-1)?.wait
   if (status !== "waiting" || wait === undefined) return status
+  const due = HeldCall.dueWords(conversationId, wait.retryAt - now)
+  if (due !== undefined) return due
   return Words.isAsking(wait)
     ? `waiting for an answer until ${at(wait.retryAt)}`
     : `waiting, to retry at ${at(wait.retryAt)}`

@@ -57,10 +57,10 @@ describe("the status line", () => {
 })
 
 describe("the screen of watch", () => {
-  it("has the night so far, each turn that waits, and the endpoints", () => {
+  it("rule X13: has the night so far, each turn that waits, and the endpoints", () => {
     const asking = { ...turn(3, "another"), wait: { ...turn(3).wait, asks: {} } } as unknown as TurnState.TurnSummary
     const lines = WatchCommand.screenOf(
-      { turns: [turn(1), asking], health: health([window("5h", 0.93)]) },
+      { turns: [turn(1), turn(0), asking], health: health([window("5h", 0.93)]) },
       "3 answered, 0 failed"
     )
     expect(lines.slice(1)).toEqual([
@@ -68,6 +68,7 @@ describe("the screen of watch", () => {
       "In the last 12 hours: 3 answered, 0 failed",
       "",
       `call-1 anthropic~client/claude overloaded, next ${moment(NOW + 60_000)} claude-cli: POST /v1/messages`,
+      "call-0 anthropic~client/claude overloaded, waits for its program claude-cli: POST /v1/messages",
       "call-3 anthropic~client/claude overloaded, asks you claude-cli: POST /v1/messages",
       "",
       `Limit 5h of anthropic, client a1b2c3: 93 % used, begins anew ${moment(RESET)}`

@@ -50,6 +50,18 @@ describe("TurnsTable", () => {
     expect(text([waiting], Number.POSITIVE_INFINITY)).toContain("waiting  c-1           t-1 ")
   })
 
+  it("rule X13: a held call whose time has come waits for its program, and the next that is due is another", () => {
+    const left = { ...waiting, conversationId: Ids.ConversationId.make("holdfast-call-1") }
+    const calls = [{ ...left, wait: { retry: 3, retryAt: 50_000, leftMs: 0, since: 0 } }, left]
+    const [, first, second, , sum] = text(calls, 200).split("\n")
+    expect([first, second]).toEqual([
+      expect.stringContaining("  4      waits for its program  "),
+      expect.stringContaining("  4      T60000, in 9 s         ")
+    ])
+    expect(sum).toBe("2 turns in a.db: 2 waiting. The next is due at T60000.")
+    expect(text(calls, 60)).toContain("  due     waits for its program\n")
+  })
+
   it("has of an ended turn its target, its time and cost, and the turn that retried it", () => {
     const ended = turn(3, {
       state: "failed",

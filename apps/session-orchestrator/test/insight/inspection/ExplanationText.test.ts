@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile, RetrySettings, Routers } from "@holdfast/policy"
-import type { Failure, TurnExplanation } from "@holdfast/wire"
+import { type Failure, Ids, type TurnExplanation } from "@holdfast/wire"
 import { Result } from "effect"
 import * as ExplanationText from "../../../src/insight/inspection/ExplanationText.ts"
 import * as LongTurn from "./LongTurn.ts"
@@ -17,7 +17,7 @@ const asks = (reason: Failure.Reason, message: string, retryAfterMs: number) =>
 const goingOnAt = (target: string) =>
   Result.getOrThrow(RetrySettings.decode({ routing: { type: "fallback-chain", chains: { default: [target] } } }))
 
-const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
+const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS, now: 0 }
 
 describe("ExplanationText", () => {
   ScriptedTurn.test(
@@ -50,7 +50,7 @@ describe("ExplanationText", () => {
     assert.strictEqual(ExplanationText.COLUMNS, 120)
     const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
     const accepted = "  22:58:00  The turn was accepted."
-    const lines = (columns: number) => ExplanationText.lines(explanation, { timeZone: "UTC", columns })
+    const lines = (columns: number) => ExplanationText.lines(explanation, { ...surroundings, columns })
     assert.include(lines(accepted.length), accepted)
     assert.includeMembers(Array.from(lines(accepted.length - 1)), ["  22:58:00  The turn was", "            accepted."])
   })
@@ -140,6 +140,26 @@ describe("ExplanationText", () => {
       "",
       sealed
     ])
+  })
+
+  ScriptedTurn.test("rule X13: a held call whose time has come waits for its program", function* () {
+    const { seal: _, ...explanation } = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
+    const steps = explanation.steps.map((step) => ({
+      ...step,
+      attempts: step.attempts.map((attempt) => ({ ...attempt, wait: { retryAt: 60_000, changes: [] } }))
+    }))
+    const head = (id: string, now: number) => {
+      const conversationId = Ids.ConversationId.make(id)
+      const held = { ...explanation, conversationId, status: "waiting", steps } as const
+      return ExplanationText.lines(held, { ...surroundings, now })[0]
+    }
+    const to = "waiting, to retry at 1970-01-01 00:01:00."
+    assert.strictEqual(head("c", 60_000), `Turn t1 of conversation c: ${to}`)
+    assert.strictEqual(head("holdfast-call-1", 59_999), `Turn t1 of conversation holdfast-call-1: ${to}`)
+    assert.strictEqual(
+      head("holdfast-call-1", 60_000),
+      "Turn t1 of conversation holdfast-call-1: waits for its program."
+    )
   })
 
   ScriptedTurn.test("keeps control characters of a provider out of the terminal", function* () {
