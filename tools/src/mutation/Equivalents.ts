@@ -61,6 +61,16 @@ export const rules: ReadonlyArray<Rule> = [
     }
   },
   {
+    reason:
+      "a `const` of a module named `PAGE` or `…AT_ONCE`: how many are taken at once is a matter of memory and time",
+    covers: ({ operator }, node, ancestors) => {
+      if (operator !== "constant" || node.type !== "Literal") return false
+      const [declarator, , owner] = ancestors.filter(({ type }) => type !== "BinaryExpression")
+      if (declarator?.type !== "VariableDeclarator" || declarator.id.type !== "Identifier") return false
+      return owner?.type === "Program" && /^(?:PAGE|(?:[A-Z]+_)?AT_ONCE)$/.test(declarator.id.name)
+    }
+  },
+  {
     reason: "`discard: true`: it only saves the memory of results that are not read",
     covers: ({ operator }, _, [parent]) =>
       operator === "constant" &&
@@ -419,32 +429,39 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
+    path: "apps/session-orchestrator/src/engine/parking/Waking.ts",
+    operator: "constant",
+    before: "64",
+    line: "const LIMITS = { atOnce: 64, reading: 16, ahead: 2_048, size: 64 * 1024 * 1024 }",
+    reason: "how many turns are woken or read at once is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/parking/Waking.ts",
+    operator: "constant",
+    before: "16",
+    line: "const LIMITS = { atOnce: 64, reading: 16, ahead: 2_048, size: 64 * 1024 * 1024 }",
+    reason: "how many turns are woken or read at once is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/parking/Waking.ts",
+    operator: "constant",
+    before: "2_048",
+    line: "const LIMITS = { atOnce: 64, reading: 16, ahead: 2_048, size: 64 * 1024 * 1024 }",
+    reason: "how many turns are woken or read at once is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/parking/Waking.ts",
+    operator: "constant",
+    before: "1024",
+    line: "const LIMITS = { atOnce: 64, reading: 16, ahead: 2_048, size: 64 * 1024 * 1024 }",
+    reason: "how many turns are woken or read at once is a matter of memory and time"
+  },
+  {
     path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
     operator: "constant",
     before: "100",
     line: "const MOST_COMPILED = 100",
     reason: "how many checks are kept compiled is a matter of memory and time"
-  },
-  {
-    path: "apps/session-orchestrator/src/engine/session/Hub.ts",
-    operator: "constant",
-    before: "64",
-    line: "const MOST_AT_ONCE = 64",
-    reason: "how many are woken at once is a matter of time"
-  },
-  {
-    path: "apps/session-orchestrator/src/storage/Store.ts",
-    operator: "constant",
-    before: "64",
-    line: "const AT_ONCE = 64",
-    reason: "how many are read at once is a matter of memory and time"
-  },
-  {
-    path: "apps/session-orchestrator/src/storage/sqlite/Backup.ts",
-    operator: "constant",
-    before: "1024",
-    line: "const PAGES_AT_ONCE = 1024",
-    reason: "how many pages are copied at once is a matter of time"
   },
   {
     path: "packages/journal/src/sqlite/SqliteClient.ts",

@@ -42,6 +42,7 @@ const setup = async (name: string, retry: object, tools: object = {}) => {
 class Editor {
   readonly updates: Array<acp.SessionUpdate> = []
   readonly permissions: Array<acp.RequestPermissionRequest> = []
+  withdrawn = 0
   readonly child: ChildProcessWithoutNullStreams
   readonly agent: acp.ClientContext
   private readonly waiting = new Set<() => void>()
@@ -64,8 +65,12 @@ class Editor {
         this.updates.push(params.update)
         for (const check of this.waiting) check()
       })
-      .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
+      .onRequest(acp.methods.client.session.requestPermission, ({ params, signal }) => {
         this.permissions.push(params)
+        signal.addEventListener("abort", () => {
+          this.withdrawn++
+          for (const check of this.waiting) check()
+        })
         for (const check of this.waiting) check()
         const optionId = answer(params)
         return optionId === undefined ? new Promise<never>(() => {}) : { outcome: { outcome: "selected", optionId } }
@@ -180,17 +185,14 @@ describe.concurrent("holdfast acp", () => {
     expect(await second.end()).toBe(0)
   })
 
-  it("rule X8: a tool call asks for permission, again after kill -9, and runs once it is allowed; cancel ends a wait", async () => {
+  it("rule X8: a tool call asks for permission, again after kill -9, and runs once it is allowed; cancel ends a wait, and withdraws the request", async () => {
     const long = { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" } }
     const entry = { ...TestToolServers.unrulyEntry(), allow: ["append"], confirm: ["append"] }
     const { cwd, provider } = await setup("tools", long, { unruly: entry })
     const file = join(cwd, "runs")
     fs.writeFileSync(join(cwd, "gate"), "")
-    provider.respond(
-      { frames: toolCalls({ name: "append", input: { file, gate: join(cwd, "gate") } }) },
-      { frames: answerFrames("openai", "Done.") },
-      overloaded
-    )
+    const call = { frames: toolCalls({ name: "append", input: { file, gate: join(cwd, "gate") } }) }
+    provider.respond(call, { frames: answerFrames("openai", "Done.") }, overloaded, call)
     const first = new Editor(cwd)
     await first.start()
     const sessionId = await first.create()
@@ -205,7 +207,7 @@ describe.concurrent("holdfast acp", () => {
     expect(await cut).toBe("cut")
     expect(fs.existsSync(file)).toBe(false)
 
-    const second = new Editor(cwd, () => "allow")
+    const second: Editor = new Editor(cwd, () => (second.permissions.length === 1 ? "allow" : undefined))
     await second.start()
     await second.load(sessionId)
     await second.until(() => second.text === "Done.")
@@ -216,6 +218,12 @@ describe.concurrent("holdfast acp", () => {
     await second.until(() => second.calls.size === 2)
     await second.agent.notify(acp.methods.agent.session.cancel, { sessionId })
     expect(await ended).toEqual({ stopReason: "cancelled" })
+    const asked = second.prompt(sessionId, "Append it once more.")
+    await second.until(() => second.permissions.length === 2)
+    expect(second.withdrawn).toBe(0)
+    await second.agent.notify(acp.methods.agent.session.cancel, { sessionId })
+    expect(await asked).toEqual({ stopReason: "cancelled" })
+    await second.until(() => second.withdrawn === 1)
     await expect(second.load("nowhere")).rejects.toThrow("There is no conversation nowhere.")
     expect(await second.end()).toBe(0)
   })

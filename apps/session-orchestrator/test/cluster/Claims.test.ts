@@ -42,6 +42,17 @@ describe("the claims of held calls", () => {
     expect(locks).toBe(0)
   })
 
+  It.effect("a runner has each once, and so many at most", function* () {
+    const connection = { executeRaw: () => Effect.void, execute: () => Effect.succeed([{ locked: true }]) }
+    const claims = yield* Claims.make({ reserve: Effect.succeed(connection) } as unknown as SqlClient.SqlClient)
+    const numbered = (n: number) => claims.take(Ids.ConversationId.make(`c${n}`))
+    const taken = yield* Effect.forEach(Array.from({ length: Claims.MOST - 1 }), (_, n) => numbered(n))
+    expect(taken).not.toContain(false)
+    expect([yield* claims.take(a), yield* claims.take(a), yield* claims.take(b)]).toEqual([true, false, false])
+    yield* claims.release(a)
+    expect([yield* numbered(0), yield* claims.take(b), yield* claims.take(c)]).toEqual([false, true, false])
+  })
+
   It.effect("SharedWaits.S2: the same call beside many that have their clients waits for a moment once", function* () {
     const took = { take: () => Effect.succeed(false), release: () => Effect.void }
     const begun = yield* Clock.currentTimeMillis

@@ -3,9 +3,12 @@ import { describe, expect } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { Duration, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { CallCounts, RecentCalls } from "../../src/engine/gate/RecentCalls.ts"
 import * as EndedCalls from "../../src/gateway/EndedCalls.ts"
-import { type AnsweredCallsRow, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
+import { AnsweredCalls, type AnsweredCallsRow, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
+import * as Configurations from "../config/Configurations.ts"
 import * as It from "../It.ts"
+import * as Observations from "../ops/telemetry/Observations.ts"
 
 const TARGET = { provider: "own", model: "m" }
 
@@ -28,6 +31,27 @@ const row = (calls: number, input: number, unreported = 0, hour = 0): AnsweredCa
 })
 
 describe("calls that were answered at once", () => {
+  It.effect("are in the report; health has refused ones too, and neither a call that was not made", function* () {
+    const added: Array<AnsweredCallsRow> = []
+    const recent = new CallCounts(0)
+    yield* Effect.gen(function* () {
+      const count = yield* EndedCalls.make(Configurations.config(), (text) => text)
+      const failed = { status: "failed", error: Observations.overloaded } as const
+      count(TARGET, Observations.seal().end)
+      count(TARGET, Observations.seal(failed).end)
+      count(TARGET, Observations.seal({ ...failed, error: { ...failed.error, shared: true } }).end)
+    }).pipe(
+      Effect.scoped,
+      Effect.provideService(RecentCalls, recent),
+      Effect.provideService(AnsweredCalls, {
+        add: (rows) => Effect.sync(() => void added.push(...rows)),
+        between: () => Effect.succeed([])
+      })
+    )
+    expect(added.map(({ calls, tokens }) => [calls, tokens.input])).toEqual([[1, 10]])
+    expect(recent.read(9_000).map(({ lastHour: { calls, failed } }) => [calls, failed])).toEqual([[2, 1]])
+  })
+
   It.effect("are written together, some seconds later", function* () {
     const { add, written } = yield* rig
     add(TARGET, { inputTokens: 2, outputTokens: 0 }, 5)

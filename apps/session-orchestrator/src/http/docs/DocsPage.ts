@@ -54,10 +54,9 @@ export const script = (): Promise<StaticFile.StaticFile> =>
 
 /** The first inline script of a page. Throws if there is none. */
 export const cut = (html: string): string => {
-  const from = html.indexOf(OPEN)
-  const to = html.indexOf(CLOSE, from)
-  if (from === -1 || to === -1) throw new Error("The page of effect's HttpApiScalar has no inline script to cut out.")
-  return html.slice(from + OPEN.length, to)
+  const script = /<script>(.*?)<\/script>/s.exec(html)?.[1]
+  if (script === undefined) throw new Error("The page of effect's HttpApiScalar has no inline script to cut out.")
+  return script
 }
 
 /** The paths of these pages. */
@@ -132,9 +131,6 @@ const start = (): string => `"use strict";
   )
 })()
 `
-
-const OPEN = "<script>"
-const CLOSE = "</script>"
 
 let loadingScript: Promise<StaticFile.StaticFile> | undefined = undefined
 

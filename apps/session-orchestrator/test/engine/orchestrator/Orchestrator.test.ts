@@ -7,7 +7,7 @@ import { Ids, Target } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, Fiber, Option, type Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { CreateOptions } from "../../../src/engine/conversation/Conversations.ts"
-import { appendsAfter, asking, toolsOf, watching, withService } from "../conversation/ConversationSetup.ts"
+import { appendsAfter, asking, toolsOf, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 import * as Logged from "../../storage/Logged.ts"
 
 const { answer, emits, hangs, overloaded, unauthorized } = ScriptedProvider
@@ -212,6 +212,17 @@ describe("a conversation", () => {
       }
     )
   })
+
+  it.effect("a change of the model leaves the one of a turn that waits on disk", () =>
+    withService({ scripts: [emits(overloaded)], retry: waits(60) }, function* ({ conversations }) {
+      const c = yield* conversations.create({})
+      const { model } = yield* conversations.state(c)
+      yield* conversations.prompt(c, { prompt: "1", turnId: id("a") })
+      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
+      yield* conversations.change({ type: "set-model", conversationId: c, model: `${model}-2` })
+      assert.strictEqual((yield* conversations.state(c)).model, model)
+    })
+  )
 
   it.effect("rule M1: the same manual retry again is the same turn, whatever has happened since", () =>
     withService(

@@ -2,7 +2,11 @@
 import { assert, it } from "@effect/vitest"
 import { Interruption, Interruptions } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { Deferred, Effect, Layer, Logger, Option } from "effect"
+import { Deferred, Effect, Fiber, identity, Layer, Logger, Option } from "effect"
+import * as InterruptedTurns from "../../../src/engine/recovery/InterruptedTurns.ts"
+import { Session } from "../../../src/engine/session/Session.ts"
+import { TurnLife } from "../../../src/engine/session/TurnLife.ts"
+import type { TurnServices } from "../../../src/engine/turn/TurnServices.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import { settled, withService } from "../conversation/ConversationSetup.ts"
 import * as Logged from "../../storage/Logged.ts"
@@ -49,4 +53,39 @@ it.effect(
       const { find } = yield* Effect.provide(Interruptions.Interruptions, storage)
       assert.deepInclude(Option.getOrThrow(yield* find(turnId(1))), { deaths: 0, isOrderly: true })
     }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
+)
+
+it.effect(
+  "rule X14: one that waits to run alone leaves its place to those that are due, and is noted when it may",
+  () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const interruption = { ...Interruption.none("gone"), deaths: Interruption.SUSPECT }
+      const turn = new TurnLife(turnId(1), "queued", { interruption })
+      turn.hold("place", { weigh: () => {}, ready: () => {}, leave: () => void seen.push("left") })
+      let admit = () => {}
+      const presence = { progressed: () => {}, leave: () => {} }
+      // The entry uses these services alone.
+      const services = {
+        interruptions: {
+          note: (_: unknown, { isAlone }: Interruption.Interruption) =>
+            Effect.sync(() => seen.push(`alone: ${isAlone}`))
+        },
+        quarantine: {
+          request: (isSuspect: boolean, enter: () => void) => (
+            (admit = enter),
+            seen.push(`suspect: ${isSuspect}`),
+            presence
+          )
+        },
+        patiently: () => identity
+      } as unknown as TurnServices
+      const entering = yield* Effect.forkChild(InterruptedTurns.enter(services, new Session(conversationId(1)), turn), {
+        startImmediately: true
+      })
+      assert.deepStrictEqual(seen, ["suspect: true", "left"])
+      admit()
+      assert.isUndefined(yield* Fiber.join(entering))
+      assert.deepStrictEqual(seen, ["suspect: true", "left", "alone: true"])
+    })
 )

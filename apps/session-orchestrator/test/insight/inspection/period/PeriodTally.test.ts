@@ -245,7 +245,10 @@ describe("PeriodTally", () => {
     expect(many.outages).toHaveLength(PeriodReport.MOST_OUTAGES)
     expect(many.outages.at(-1)).toMatchObject({ beganAt: Night.at("05:00") })
     expect(many.line).toMatch(/; a\/b down 05:00-06:30; 97 shorter outages$/)
-    expect(PeriodText.lines(many).findLast((line) => /^ {2}a\/b/.test(line))).toMatch(/05:00 +06:30 +1 h 30 m/)
+    const rows = PeriodText.lines(many).filter((line) => /^ {2}a\/b .* network/.test(line))
+    expect(rows).toHaveLength(20)
+    expect(rows.at(-1)).toMatch(/05:00 +06:30 +1 h 30 m/)
+    expect(PeriodText.lines(many)).toContain("  80 more are in the JSON (--json).")
   })
 })
 

@@ -120,6 +120,12 @@ It.effect("a turn that it answered in the end was not answered elsewhere", funct
   })
 })
 
+It.effect("rule A9: a whole answer that is invalid is one, and one that broke off is none", function* () {
+  const outcomes = [{ whole: true }, {}].map((more) => record("step/0/attempt/1", { ...Observations.failed, ...more }))
+  const standings = yield* Effect.forEach(outcomes, (last) => standingOf([{ records: [...waits, last] }]))
+  expect(standings.map(({ answeredAt }) => answeredAt)).toEqual([2_000, undefined])
+})
+
 It.effect("a turn at a limit of spending, and one that goes on at once, wait for no endpoint", function* () {
   const limit: Failure.Failure = {
     ...Observations.overloaded,
