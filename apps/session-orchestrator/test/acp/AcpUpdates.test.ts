@@ -1,6 +1,6 @@
 /** Tests the session updates that events become, and prompts from content. */
 import type { SessionUpdate } from "@agentclientprotocol/sdk"
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import type { Message, TurnEvent } from "@holdfast/wire"
 import * as ExampleTurn from "../../../../packages/wire/src/api/ExampleTurn.ts"
 import { assert, describe, it } from "@effect/vitest"
 import * as GivenTurn from "../GivenTurn.ts"
@@ -38,19 +38,11 @@ const texts = (updates: ReadonlyArray<SessionUpdate>, kind: SessionUpdate["sessi
 const wait = (attempt: number, more: Partial<TurnEvent.ProviderRetry> = {}) =>
   GivenTurn.retry({ attempt, delayMs: 5_000, retryAt: 5_000, target: "test/m", ...more })
 
-const assistant = (...content: ReadonlyArray<string>): TurnEvent.MessageEvent => ({
-  ...ids,
-  type: "message",
-  message: {
-    role: "assistant",
-    id: Ids.messageIdOf(ids.turnId, 1),
-    turnId: ids.turnId,
-    createdAt: 0,
-    target: { provider: "test", model: "m" },
-    content: content.map((text) => ({ type: "text", text })),
-    finishReason: "stop"
-  }
-})
+const assistant = (...content: Message.AssistantMessage["content"]): TurnEvent.MessageEvent => {
+  const { message, ...event } = GivenTurn.answer("")
+  return { ...event, message: { ...message, content } as Message.AssistantMessage }
+}
+const text = (text: string) => ({ type: "text", text }) as const
 
 const start: TurnEvent.StepStart = { ...ids, type: "step-start", step: 0, target: "test/m" }
 
@@ -84,10 +76,12 @@ describe("session updates", () => {
       start,
       { ...ids, type: "text-delta", delta: "He" },
       { ...ids, type: "text-delta", delta: "llo" },
-      assistant("Hello"),
-      assistant(" again")
+      assistant(text("Hello")),
+      assistant({ type: "reasoning", text: "Hm" }, { type: "reasoning", text: "" }, text(" again"))
     ])
     assert.strictEqual(texts(streamed, "agent_message_chunk"), "Hello again")
+    assert.strictEqual(texts(streamed, "agent_thought_chunk"), "Hm")
+    assert.lengthOf(streamed, 4)
   })
 
   it("a prompt is repeated only to a client that did not send it", () => {
@@ -107,6 +101,21 @@ describe("session updates", () => {
     assert.strictEqual(texts(updates, "agent_message_chunk"), "Once\n\n*It is void.*\n\nTwice")
   })
 
+  it("a tool's result is its text, or its output as JSON, and whether it failed", () => {
+    const result = { ...ids, type: "tool-result", toolCallId: "1", toolName: "look" } as const
+    const updates = play([
+      { ...result, output: "seen", isError: false },
+      { ...result, output: { a: 1 }, isError: true }
+    ])
+    assert.deepStrictEqual<unknown>(
+      updates.map((update) => update.sessionUpdate === "tool_call_update" && [update.status, update.content]),
+      [
+        ["completed", [{ type: "content", content: text("seen") }]],
+        ["failed", [{ type: "content", content: text('{\n  "a": 1\n}') }]]
+      ]
+    )
+  })
+
   it("a question about tool calls is no wait", () => {
     const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "A person has to approve it." } as const
     assert.deepStrictEqual(play([wait(0, { asks })]), [])
@@ -115,7 +124,9 @@ describe("session updates", () => {
 
 describe("prompts", () => {
   it("are text, files, and the addresses of what is linked", () => {
-    assert.strictEqual(AcpUpdates.promptOf([{ type: "text", text: "Hi" }]), "Hi")
+    assert.strictEqual(AcpUpdates.promptOf([text("Hi")]), "Hi")
+    assert.isTrue(AcpUpdates.isCommand(" /retry\n", "retry"))
+    assert.isFalse(AcpUpdates.isCommand("/retry it", "retry"))
     assert.deepStrictEqual(
       AcpUpdates.promptOf([
         { type: "text", text: "What is it?" },
@@ -163,18 +174,7 @@ describe("a file of the model", () => {
   })
 
   it("is sent once: live, or from its message", () => {
-    const message: TurnEvent.MessageEvent = {
-      type: "message",
-      ...ids,
-      message: {
-        role: "assistant",
-        id: Ids.messageIdOf(ids.turnId, 1),
-        turnId: ids.turnId,
-        createdAt: 0,
-        target: { provider: "p", model: "m" },
-        content: [file({ data: "AAAA" })]
-      }
-    }
+    const message = assistant(file({ data: "AAAA" }))
     assert.lengthOf(contentsOf(play([{ type: "file", ...ids, file: file({ data: "AAAA" }) }, message])), 1)
     assert.lengthOf(contentsOf(play([message])), 1)
   })

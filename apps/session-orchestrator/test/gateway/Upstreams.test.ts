@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Redacted } from "effect"
+import * as Address from "../../src/gateway/Address.ts"
 import * as Upstreams from "../../src/gateway/Upstreams.ts"
 
 const TOKEN = "a-token-of-some-length"
@@ -38,5 +39,33 @@ describe("the credential of a call", () => {
     ["is the provider's with the token alone", "remote", ["x-holdfast-token", TOKEN], holdfast()]
   ])("%s: %s, %j", (_what, place, headers, decision) => {
     expect(Upstreams.deciding(places[place])(headers)).toEqual(decision)
+  })
+})
+
+describe("the address of a provider", () => {
+  it("is below its base URL, whose query comes last", () => {
+    expect(Address.below("https://a.example/v1/", "/chat")).toBe("https://a.example/v1/chat")
+    expect(Address.below("https://a.example?v=1", "/chat")).toBe("https://a.example/chat?v=1")
+    expect(Address.below("https://a.example?v=1", "/chat?k=2")).toBe("https://a.example/chat?k=2&v=1")
+  })
+
+  it.each([
+    ["http://127.0.0.1:4747/to/openai", true],
+    ["http://127.0.0.1:4748/to/openai", false],
+    ["http://gate.example:4747/to", true],
+    ["http://other.example:4747/to", false],
+    ["http://gate.example:4747/v1", false],
+    ["no address", false]
+  ])("is this service's own: %s: %s", (url, isOwn) => {
+    expect(Address.isOwn(url, { host: "gate.example", port: 4_747 })).toBe(isOwn)
+  })
+
+  it("has the port of its scheme if it names none", () => {
+    const own = (port: number) =>
+      ["http", "https"].map((scheme) => Address.isOwn(`${scheme}://gate.example/to/a`, { host: "gate.example", port }))
+    expect([own(80), own(443)]).toEqual([
+      [true, false],
+      [false, true]
+    ])
   })
 })

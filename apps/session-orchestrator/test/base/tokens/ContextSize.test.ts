@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { defined, Ids, type Message } from "@holdfast/wire"
+import { defined, type FilePart, Ids, type Message } from "@holdfast/wire"
 import * as ContextSize from "../../../src/base/tokens/ContextSize.ts"
 import * as Tokenizer from "../../../src/base/tokens/Tokenizer.ts"
 
@@ -59,6 +59,19 @@ describe("the size of a context", () => {
     assert.deepStrictEqual([one, two], [FRAME + 1, 2 * (FRAME + 1)])
     assert.strictEqual(ContextSize.charactersOf([user("four"), answer("five!", 1)]), 2 * 256 + 9)
     assert.deepStrictEqual(["", "a", "abcd", "abcde"].map(ContextSize.estimate), [0, 1, 1, 2])
+  })
+
+  it("has of a file an estimate by its type and size, and its characters in memory", () => {
+    const file = (mediaType: string, more: object) => ({ type: "file", mediaType, ...more }) as FilePart.FilePart
+    const sizes = (part: FilePart.FilePart) => {
+      const messages = [user("", 0, { content: [part] })]
+      return [sizeOf(messages) - FRAME, ContextSize.charactersOf(messages) - 256]
+    }
+    const data = "A".repeat(80) // 60 bytes
+    assert.deepStrictEqual(sizes(file("image/png", { data })), [1_600, 80])
+    assert.deepStrictEqual(sizes(file("text/plain", { data })), [15, 80])
+    assert.deepStrictEqual(sizes(file("application/pdf", { data })), [2, 80])
+    assert.deepStrictEqual(sizes(file("application/pdf", { url: "https://a/" })), [1_600, 10])
   })
 
   it("rule P19: is counted again once a summary replaces messages that the provider had counted", () => {

@@ -223,6 +223,22 @@ describe("a replay under another configuration", () => {
     assert.deepInclude(late?.turns[0]?.end, { status: "completed" })
   })
 
+  It.effect("a turn whose record ends before the turn does ends as it did, or goes on by itself", function* () {
+    const records = [failed(0, 0), retry(0, 5_000, 5_000)]
+    for (const length of [0, 1, 2]) {
+      const cut = (end?: TurnEvent.TurnEnd) =>
+        replay(recordingOf(turnOf("cut", records.slice(0, length), end), later), plain)
+      const aborted = yield* cut(endOf("cut", "aborted", 3_000))
+      assert.deepStrictEqual(aborted.would.turns[0]?.end, { status: "aborted", at: 3_000 })
+      assert.isUndefined(aborted.turns[0]?.followed.leftAt)
+      const open = yield* cut()
+      assert.deepStrictEqual(open.turns[0]?.followed, { decisions: length === 2 ? 1 : 0, leftAt: 0 })
+      assert.deepStrictEqual(open.would.turns[0]?.end, { status: "completed", at: 1_908_000 })
+      const answered = yield* cut(endOf("cut", "completed", 3_000))
+      assert.strictEqual(answered.would.turns[0]?.end?.status, "completed")
+    }
+  })
+
   It.effect("the next turn of a conversation begins when the one before it ends", function* () {
     const second: RecordedTurn = {
       ...turnOf("second", [completed(0, 16_000)], endOf("second", "completed", 16_000), 1_000),
