@@ -1,4 +1,7 @@
-/** Draws what happens in a night: a value, so that a night can be shrunk by leaving parts of it out. */
+/**
+ * All that happens to the service in a simulated night, drawn from a seed (`make`): who prompts, commands, watches and calls it, what its
+ * provider and its disk answer, and when its processes die. `Night` runs a plan. It is a value, so `Shrink` can leave parts of it out.
+ */
 import * as AimedPlan from "./AimedPlan.ts"
 import * as Chance from "./Chance.ts"
 import * as ClusterPlan from "./ClusterPlan.ts"
@@ -23,7 +26,10 @@ export interface Prompted {
   readonly isFatal?: true
 }
 
-/** A time, or so much after the beginning of a call, its last frame, its break, or the end of the wait that follows it, if not before. */
+/**
+ * When a thing happens: at a time, or after a moment of the provider's call of this number. That moment is the call's beginning, its last
+ * frame (`isEnd`), its break (`isBreak`), or the end of the wait that follows it, if not before (`isWait`). `tasks` are those of the world.
+ */
 export type Moment =
   | { readonly at: number; readonly tasks?: number }
   | {

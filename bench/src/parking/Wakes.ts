@@ -1,4 +1,7 @@
-/** Crowds that wake: 2,000 turns due within one second, twice, the first of them the first that their process calls for. */
+/**
+ * Measures how late parked turns call, and what a wake costs: two crowds, each due within one second, on a database in which all turns
+ * wait. At the first crowd the process has made no call before. `service` measures Holdfast, `bare` a loop by hand over the same rows.
+ */
 import * as Processes from "../Processes.ts"
 import * as FigureTable from "../FigureTable.ts"
 import type { FailingProvider } from "./FailingProvider.ts"

@@ -1,4 +1,4 @@
-/** Patience for Effect AI: patient language models, and language models and Holdfast's providers as each other. */
+/** Patience for Effect AI's language models (`holdfast`); such a model as a provider of the kernel (`provider`), and the reverse (`model`). */
 export { provider } from "./ModelAsProvider.ts"
 export { holdfast } from "./PatientLanguageModel.ts"
 export { model } from "./ProviderAsModel.ts"

@@ -1,6 +1,6 @@
 /**
  * The names of providers in targets. A call that the gateway sends with its client's own key has another name than the configured
- * provider, so what is learned of that key (limits, pauses, a refusal) holds for no call with another key.
+ * provider, so what is learned of that key, its limits and pauses, holds for no call with another key.
  *
  * | name | of calls |
  * |---|---|
@@ -15,7 +15,7 @@ export const withClientKey = (provider: string): string => provider + CLIENT_KEY
 /** The configured name of a provider. */
 export const configured = (provider: string): string => provider.replace(OF_CLIENT, "")
 
-/** Whether a name is that of calls with a client's own key, of any account. */
+/** Whether a name in a turn is that of calls with a client's own key. */
 export const hasClientKey = (provider: string): boolean => provider.endsWith(CLIENT_KEY)
 
 /** The stored name: that of calls with a client's own key, with its account. */
