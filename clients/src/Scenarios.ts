@@ -1,4 +1,4 @@
-/** The scenarios of each client, which knows nothing of Holdfast but the base URL. */
+/** What is tried with each real client of npm, such as Claude Code or the SDK `openai`, through the gateway: it knows nothing of Holdfast but the base URL. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Service from "../../tools/src/acceptance/Service.ts"

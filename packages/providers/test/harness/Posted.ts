@@ -1,4 +1,4 @@
-/** Calls of the HTTP port: what comes of one over a client, and one whose response a test gives. */
+/** Two ends of the HTTP port for tests: `post` makes a call over a client and returns the whole response; `given` is a client whose response the test gives. */
 import { Effect } from "effect"
 import type * as Http from "../../src/http/Http.ts"
 
