@@ -172,17 +172,16 @@ type Turn = Pick<Wire.BulkOutcome, "turnId" | "conversationId">
 const retryIdOf = (turnId: Ids.TurnId): Ids.TurnId =>
   Ids.TurnId.make(`retry-${createHash("sha256").update(turnId).digest("hex").slice(0, 32)}`)
 
+/** The statuses of turns that a command is for; each other one is for turns that wait. */
+const STATUSES: { readonly [type in Wire.BulkCommand["type"]]?: ReadonlyArray<Status> } = {
+  retry: ["failed", "aborted"],
+  abort: ["queued", "running", "waiting"]
+}
+
 /** A command and a status that never go together. */
-const refusalOf = (type: Wire.BulkCommand["type"], status: Wire.BulkFilter["status"]): string | undefined => {
-  if (type === "retry") {
-    return status === "failed" || status === "aborted"
-      ? undefined
-      : `filter.status: found "${status}"; expected "failed" or "aborted" for a retry.`
-  }
-  if (type === "abort") {
-    return status === "waiting" || status === "running" || status === "queued"
-      ? undefined
-      : `filter.status: found "${status}"; expected "queued", "running" or "waiting" for an abort.`
-  }
-  return status === "waiting" ? undefined : `filter.status: found "${status}"; expected "waiting" for "${type}".`
+const refusalOf = (type: Wire.BulkCommand["type"], status: Status): string | undefined => {
+  const expected = STATUSES[type] ?? ["waiting"]
+  return expected.includes(status)
+    ? undefined
+    : `filter.status: found "${status}"; expected ${expected.map((each) => `"${each}"`).join(" or ")} for "${type}".`
 }

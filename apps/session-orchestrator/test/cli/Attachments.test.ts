@@ -74,4 +74,8 @@ describe("a media type", () => {
   ])("of %s is by its first bytes, its name or its text", (name, bytes, type) => {
     assert.strictEqual(MediaTypes.of(name, bytes), type)
   })
+
+  it("has an ending", () => {
+    assert.deepStrictEqual(["audio/mpeg", "image/png"].map(MediaTypes.endingOf), ["mp3", "png"])
+  })
 })

@@ -157,6 +157,7 @@ describe("limits of spending", () => {
       "$2.00 a conversation",
       "2,000,000 tokens for $2.50"
     ],
+    ["cents", "turn", { money: 0.004 }, spent("openai/gpt-5", 4_000), "$0.004000 a turn", "4,000 tokens for $0.005000"],
     ["calls of the turn", "turn", { tokens: 900 }, spent("local/tiny", 900), "900 tokens a turn", "900 tokens"]
   ] as const)("add up the %s", (_, per, most, use, allowed, said) => {
     const limits = [{ per, ...most, then: "ask" }] as const
@@ -176,6 +177,7 @@ describe("limits of spending", () => {
     expect(reachedIn(limits, sums)?.index).toBe(1)
     expect(reachedIn(limits, sums, { allowed: new Set([0]) })?.index).toBe(1)
     expect(reachedIn([limits[0]], sums)?.index).toBe(0)
+    expect(reachedIn([{ ...limits[0], money: 0 }], sums)?.message).toContain("it allows $0.00 and 50 tokens a day")
     expect(reachedIn([limits[0]], sums, { allowed: new Set([0]) })).toBeUndefined()
   })
 

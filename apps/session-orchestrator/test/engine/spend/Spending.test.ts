@@ -351,6 +351,25 @@ describe("a limit that is raised", () => {
     }
   )
 
+  It.effect("names the tag or the conversation that its limit has a sum for, and no other", function* () {
+    const limits = [{ per: "tag" }, { per: "tag", tag: "x" }, { per: "conversation" }] as const
+    const all = limits.map((limit) => ({ ...limit, tokens: 5, then: "fail" as const }))
+    const { raise } = yield* Spending.make({ limits: all, prices: {}, isShared: false }, NOTHING)
+    const conversationId = Ids.ConversationId.make("c")
+    const words = (wanted: Omit<Parameters<typeof raise>[0], "tokens">) =>
+      Effect.match(raise({ ...wanted, tokens: 9 }), {
+        onFailure: ({ message }) => message,
+        onSuccess: ({ tokens }) => `${tokens}`
+      })
+    assert.strictEqual(yield* words({ limit: 0 }), "tag: spend[0] has a sum for each; name one.")
+    assert.strictEqual(yield* words({ limit: 0, tag: "x" }), "14")
+    assert.strictEqual(yield* words({ limit: 1, tag: "x" }), "tag: spend[1] has one sum; leave it out.")
+    assert.strictEqual(yield* words({ limit: 2 }), "conversationId: spend[2] has a sum for each; name one.")
+    assert.strictEqual(yield* words({ limit: 2, conversationId }), "14")
+    const unknown = "limit: found 3; the configuration has 3 limits (spend)."
+    assert.strictEqual(yield* words({ limit: 3 }), unknown)
+  })
+
   It.effect(
     "is in force as its row has it, where its client leaves meanwhile, and where two are raised at once",
     function* () {

@@ -8,6 +8,7 @@ import * as StoredTurns from "../../../src/insight/inspection/StoredTurns.ts"
 import type { StoredTurn } from "../../../src/insight/inspection/TurnReport.ts"
 import * as Explanation from "../../../src/insight/inspection/Explanation.ts"
 import { Store } from "../../../src/storage/Store.ts"
+import * as ExplanationText from "../../../src/insight/inspection/ExplanationText.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 import * as ExplanationCases from "./ExplanationCases.ts"
 import * as Logged from "../../storage/Logged.ts"
@@ -156,6 +157,27 @@ describe("an explanation", () => {
     const { end: _, ...open } = found.turn
     assert.deepStrictEqual(tools({ ...found, turn: { ...open, end: undefined } }), ["Tool call 1, look, is under way."])
     assert.deepStrictEqual(tools(found), ["Tool call 1, look, was cut short: the turn ended."])
+    const asks = {
+      because: "tools",
+      tokens: 0,
+      limit: 0,
+      waitedMs: 0,
+      message: "May it?",
+      calls: [{ ...call, quoted: "{}" }]
+    }
+    const wake = (n: number, value: object) => ({ name: `step/0/sleep/0/${n}`, value: JSON.stringify(value) })
+    const asked = [
+      ...records,
+      wake(0, { type: "asked", asks, at: 2_000, until: 5_000 }),
+      wake(1, { type: "until", at: 3_000, until: 9_000 })
+    ]
+    const waiting = Explanation.of({ ...found, records: asked, turn: { ...open, end: undefined } }, (text) => text)
+    const until = "1970-01-01 00:00:09"
+    assert.include(waiting.steps[0]?.tools[0]?.approval?.words, `waits for an answer until ${until} UTC.`)
+    const [line] = ExplanationText.lines(waiting, { timeZone: "UTC", columns: 120, now: 0 })
+    assert.include(line, `: waiting for approval of a tool call until ${until}.`)
+    const cut = Explanation.of({ ...found, records: asked }, (text) => text)
+    assert.strictEqual(cut.steps[0]?.tools[0]?.approval?.outcome, "cut-short")
   })
 
   ScriptedTurn.test("reads the records of older versions, and names those of a later version", function* () {

@@ -61,6 +61,9 @@ describe("a notice", () => {
   it("fills a template, in JSON with escaped values", () => {
     const json = NoticeFormat.write({ template: '{"content":"{{text}}","n":{{waiting}}}' }, body)
     expect(JSON.parse(json.text)).toEqual({ content: body.text, n: 3 })
+    expect(json.headers).toEqual({ "content-type": "application/json" })
+    for (const template of ["{{text}}", "Now: {{text}}"])
+      expect(NoticeFormat.write({ template }, body).text).toContain('"down"')
     expect(NoticeFormat.write({ template: "{{ title }}: {{reason}}." }, body).text).toContain("is down: .")
     const links = { ...body, url: "http://127.0.0.1:4747/#/c/1", nextAt: "2031-04-01T22:00:00.000Z" }
     expect(NoticeFormat.write({ template: "{{url}} {{nextAt}}" }, links).text).toBe(`${links.url} ${links.nextAt}`)

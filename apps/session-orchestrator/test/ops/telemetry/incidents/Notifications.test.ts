@@ -110,6 +110,8 @@ describe("an incident", () => {
     waits(3 * MINUTE, "c2")
     yield* later("3 minutes")
     ends(5 * MINUTE, "c2", "aborted")
+    waits(6 * MINUTE, "c3")
+    waits(6 * MINUTE, "c3", { target: spare, forMs: 0 })
     yield* later("1 hour")
     expect(told()).toEqual([])
     expect(memory.rows.size).toBe(0)
