@@ -36,7 +36,8 @@ export const layerSqlite = (
   Layer.suspend(() =>
     fs.statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
       ? layer(path, settings, Tenancy.ownerOf(path)).pipe(
-          Layer.provide(SqliteClient.layerExplained({ filename: path, readonly: true }))
+          Layer.provide(SqliteClient.layerExplained({ filename: path, readonly: true })),
+          Layer.provide(Layer.effectDiscard(Tenancy.refuseForeign(path)))
         )
       : Layer.effectContext(
           Effect.fail(

@@ -17,6 +17,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import * as QuickCheck from "./QuickCheck.ts"
+import * as Tenancy from "./Tenancy.ts"
 
 /** The progress of a copy. */
 export interface Progress {
@@ -46,6 +47,7 @@ export const make = (
   Effect.gen(function* () {
     yield* refuse(from, to)
     yield* DatabaseFile.refuseLinks(from)
+    yield* Tenancy.refuseForeign(from)
     const part = yield* partOf(to)
     yield* copy(from, part, to, onProgress)
     const summary = yield* attempt(to, () => check(part))

@@ -79,6 +79,18 @@ export const refuseOwned = Effect.fnUntraced(function* (path: string) {
   if (held !== undefined) yield* refuse(path, held.note)
 })
 
+/** Fails for the file of another program. One that SQLite cannot read is described where it is opened. */
+export const refuseForeign = (path: string): Effect.Effect<void, StorageError> =>
+  Effect.suspend(() => {
+    const tables = tablesIn(path)
+    const [first] = tables
+    if (first === undefined || tables.includes(versions.table)) return Effect.void
+    const message =
+      `The database ${path} is of another program: it has the table ${Quote.of(first)}, and none of Holdfast. ` +
+      "Set database.path to a database of Holdfast, to an empty file or to a new one. Nothing was changed."
+    return Effect.fail(new StorageError({ message }))
+  })
+
 // --- internal
 
 /** Beside the file itself, without symbolic links. */
@@ -114,18 +126,6 @@ const refuse = (path: string, note: string | undefined): Effect.Effect<never, St
   return Effect.fail(new StorageError({ message }))
 }
 
-/** Fails for the file of another program. One that SQLite cannot read is described where it is opened. */
-const refuseForeign = (path: string): Effect.Effect<void, StorageError> =>
-  Effect.suspend(() => {
-    const tables = tablesIn(path)
-    const [first] = tables
-    if (first === undefined || tables.includes(versions.table)) return Effect.void
-    const message =
-      `The database ${path} is of another program: it has the table ${Quote.of(first)}, and none of Holdfast. ` +
-      "Set database.path to a database of Holdfast, to an empty file or to a new one. Nothing was changed."
-    return Effect.fail(new StorageError({ message }))
-  })
-
 const tablesIn = (path: string): ReadonlyArray<string> => {
   try {
     return NodeSqlite.using(path, { readOnly: true }, (database) =>
@@ -143,6 +143,6 @@ const locking = <A>(path: string, act: () => A): Effect.Effect<A, StorageError> 
       new StorageError({
         message:
           `Could not lock the database ${path}: the system said "${cause instanceof Error ? cause.message : String(cause)}". ` +
-          "Check that its directory can be written by this user and is on a disk of this machine."
+          "Check that its directory can be written by this user, and is on a disk of this machine that has room."
       })
   })

@@ -11,6 +11,7 @@ import process from "node:process"
 import { fileURLToPath } from "node:url"
 import * as v8 from "node:v8"
 import * as vm from "node:vm"
+import * as Inspection from "../../../src/insight/inspection/Inspection.ts"
 import * as Backup from "../../../src/storage/sqlite/Backup.ts"
 import * as FileLock from "../../../src/storage/sqlite/FileLock.ts"
 import * as Tenancy from "../../../src/storage/sqlite/Tenancy.ts"
@@ -105,8 +106,13 @@ It.live("the database of another program is refused, and nothing is written; an 
   fs.mkdirSync(path.dirname(filename))
   NodeSqlite.using(filename, {}, (database) => database.exec("CREATE TABLE users (id INTEGER)"))
   const before = fs.readFileSync(filename)
-  const { message } = yield* Effect.flip(owning(filename))
-  expect(message).toContain(`The database ${filename} is of another program: it has the table "users"`)
+  const attempts = [
+    Effect.flip(owning(filename)),
+    Effect.flip(Layer.build(Inspection.layerSqlite(filename, { prices: {}, retry: {} }))),
+    Effect.flip(Backup.make(filename, `${filename}.copy`, () => {}))
+  ]
+  for (const { message } of yield* Effect.all(attempts))
+    expect(message).toContain(`The database ${filename} is of another program: it has the table "users"`)
   expect(fs.readFileSync(filename)).toEqual(before)
   expect(fs.readdirSync(path.dirname(filename))).toEqual(["holdfast.db"])
   fs.truncateSync(filename)
