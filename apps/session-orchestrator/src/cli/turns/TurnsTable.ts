@@ -52,11 +52,11 @@ const COLORS: { readonly [S in ReportedState]: Color } = {
 /** A column: its name, and its text for a turn. An empty column is not printed. */
 type Column = readonly [name: string, of: (turn: TurnReport, surroundings: Display) => string]
 
-const ALWAYS = new Set(["STATE", "CONVERSATION", "TURN"])
+const ALWAYS = new Set(["STATE", "TURN"])
 
 const COLUMNS: ReadonlyArray<Column> = [
   ["STATE", ({ state }) => state],
-  ["CONVERSATION", ({ conversationId }) => conversationId],
+  ["CONVERSATION", (turn) => conversationOf(turn)],
   ["TURN", ({ turnId }) => turnId],
   ["RUNNER", ({ runner }) => (runner === null ? "none" : (runner ?? ""))],
   ["RETRY", (turn) => retryOf(turn)],
@@ -122,7 +122,7 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Display): Readonl
       ...(index === 0 ? [] : [""]),
       paint(COLORS[turn.state], head),
       `  ${turn.turnId}`,
-      `  ${turn.conversationId}`,
+      ...(conversationOf(turn) === "" ? [] : [`  ${turn.conversationId}`]),
       ...(turn.retriedBy === undefined ? [] : ["  retried by", `  ${turn.retriedBy}`]),
       ...facts
         .filter(([, text]) => text !== "")
@@ -130,6 +130,10 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Display): Readonl
     ]
   })
 }
+
+/** Empty for a turn whose conversation has its id, as one that was submitted. */
+const conversationOf = ({ conversationId, turnId }: TurnReport): string =>
+  conversationId === String(turnId) ? "" : conversationId
 
 /** The target that a turn waits for, or that it ended at. Empty while it runs: it may still change. */
 const targetOf = ({ endedAt, model, wait }: TurnReport): string =>

@@ -50,6 +50,12 @@ describe("TurnsTable", () => {
     expect(text([waiting], Number.POSITIVE_INFINITY)).toContain("waiting  c-1           t-1 ")
   })
 
+  it("has an id that turn and conversation share once", () => {
+    const submitted = turn(3, { conversationId: Ids.ConversationId.make("t-3") })
+    expect(text([submitted], TurnsTable.TABLE_COLUMNS)).toMatch(/^STATE +TURN +AGE .*\nrunning +t-3 +2 h /)
+    expect(text([submitted], 60)).toMatch(/^running .*\n {2}t-3\n {2}age /)
+  })
+
   it("rule X13: a held call whose time has come waits for its program, and the next that is due is another", () => {
     const left = { ...waiting, conversationId: Ids.ConversationId.make("holdfast-call-1") }
     const calls = [{ ...left, wait: { retry: 3, retryAt: 50_000, leftMs: 0, since: 0 } }, left]
