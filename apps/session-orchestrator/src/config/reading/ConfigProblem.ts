@@ -137,7 +137,8 @@ const TYPES: { readonly [type: string]: string } = {
   boolean: "true or false",
   string: "a string",
   number: "a number",
-  object: "an object"
+  object: "an object",
+  array: "a list"
 }
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {

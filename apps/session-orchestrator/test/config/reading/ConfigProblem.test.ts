@@ -26,6 +26,7 @@ describe("a problem of the configuration", () => {
       problem({ retry: { jitter: { factor: "x" } } }),
       'retry.jitter.factor: found "x"; expected a number.'
     )
+    assert.strictEqual(problem({ spend: {} }), "spend: found an object; expected a list.")
     assert.strictEqual(problem([]), "the whole: found a list; expected an object.")
   })
 
