@@ -151,11 +151,11 @@ const OutageLanes = memo(({ outages, since, until }: OutageSpansProps) => {
     <ul className="outage-lanes" aria-label="Outages">
       {shown.map(([target, outages]) => (
         <li key={target}>
-          <span className="outage-line">
-            <OutageSpans outages={outages} since={since} until={until} />
-          </span>
           <span className="outage-words">
             {target} <span className="quiet">down {lengthOf(outages, since, until)}</span>
+          </span>
+          <span className="outage-line">
+            <OutageSpans outages={outages} since={since} until={until} />
           </span>
         </li>
       ))}
