@@ -92,7 +92,7 @@ const loggedStart = (
     : Effect.logInfo(
         `Took up ${turns} unfinished turn(s) in ${Math.round(Duration.toMillis(duration))} ms, from ` +
           `${predecessor === undefined ? "the last process" : `${predecessor}, which died`}; ` +
-          `${waiting} of them ${waiting === 1 ? "waits" : "wait"} for their time.`
+          `${waiting} of them ${waiting === 1 ? "waits for its" : "wait for their"} time.`
       )
 
 /** Waits until the start is done: as long as for a silent database. Then it fails with the error of the start. */

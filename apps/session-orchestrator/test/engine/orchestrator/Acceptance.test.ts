@@ -88,7 +88,7 @@ describe("turns that an earlier process has left", () => {
       state.predecessor = "process 7 on mill"
       yield* Orchestrator.takeUp(dependencies(), Condition.make())
       assert.deepStrictEqual(lines, [
-        "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
+        "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for its time."
       ])
     })
   )

@@ -82,7 +82,10 @@ export const gateWords = (view: Pick<GateView, "phase" | "waiting" | "held" | "r
   const waits = waiting === 1 ? "1 turn waits" : `${waiting} turns wait`
   const all = `${waits}${held === 0 ? "" : `, ${held} of them after the end of their wait`}.`
   const words: { readonly [P in GateView["phase"]]: readonly [none: string, some: string] } = {
-    open: ["Every turn may call.", `Every turn may call. ${waits} for a time of its own.`],
+    open: [
+      "Every turn may call.",
+      `Every turn may call. ${waits}${waiting === 1 ? "" : ", each"} for a time of its own.`
+    ],
     shut: [
       "No turn waits. A new turn calls as usual.",
       `${all} A few are let through, to find out whether the endpoint answers.`

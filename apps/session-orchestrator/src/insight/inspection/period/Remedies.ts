@@ -72,7 +72,7 @@ const REMEDIES: { readonly [R in Failure.Reason]: readonly [then: "retry" | "exp
   aborted: ["retry", "A proxy or the provider broke the call off."],
   "quota-exhausted": ["retry", "Add credit at the provider, or wait for the quota's reset, then:"],
   auth: ["retry", "Put a valid key into KEY, restart the service, then:"],
-  "model-unavailable": ["explain", "The provider does not offer this model to this key. The turn's account:"],
+  "model-unavailable": ["explain", "The provider is not configured, or does not offer this model. The turn's account:"],
   "context-overflow": [
     "explain",
     "The prompt is too long for this model; a retry would fail again. The turn's account:"

@@ -175,6 +175,9 @@ describe("the report on an endpoint", () => {
     expect(EndpointReports.gateWords({ ...shut, phase: "ramp", room: 4, held: 0 })).toBe(
       "It answers again: up to 4 retries at once are let through, and more with each answer. 3 turns wait."
     )
+    expect(EndpointReports.gateWords({ ...shut, phase: "open" })).toBe(
+      "Every turn may call. 3 turns wait, each for a time of its own."
+    )
     expect(EndpointReports.gateWords({ ...shut, waiting: 0, held: 0 })).toBe(
       "No turn waits. A new turn calls as usual."
     )
