@@ -167,6 +167,14 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
     const wrong = await failure(conversation.prompt(""))
     assert.strictEqual(wrong.code, "invalid-request")
     assert.match(wrong.message, /prompt/)
+    for (const [type, status] of [
+      ["retry", "running"],
+      ["abort", "failed"],
+      ["retry-now", "queued"]
+    ] as const) {
+      const { message } = await failure(collected(client.commandTurns({ command: { type }, filter: { status } })))
+      assert.match(message, new RegExp(`filter.status: found "${status}"; expected "[a-z" ]+ for "${type}".`))
+    }
     const other = new HoldfastClient({ url, token: "wrong", ...transport })
     const denied = await failure(other.createConversation())
     assert.strictEqual(denied.code, "unauthorized")
