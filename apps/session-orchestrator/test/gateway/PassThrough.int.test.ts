@@ -9,6 +9,7 @@ import * as Socket from "../http/Socket.ts"
 import * as Service from "../service/Service.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
+import { freePort } from "../FreePort.ts"
 import * as It from "../It.ts"
 
 interface Rig {
@@ -318,6 +319,22 @@ describe("a call that the gateway refuses", () => {
       "WebSockets do not pass here. Send the same call as an HTTP request."
     ])
     expect(endpoint.calls.filter(({ url }) => url !== "/base/v1/files")).toEqual([])
+  })
+
+  It.effect("has no key, or a provider that is Holdfast itself", function* () {
+    const port = yield* freePort
+    const call = { path: "/to/own/models", headers: { authorization: "Bearer holdfast" } }
+    for (const [rig, status, message] of [
+      [
+        { model: "claude/m", provider: { apiKeyEnv: ["NOT_SET"] } },
+        401,
+        "Holdfast has no key of own: none of NOT_SET is set."
+      ],
+      [{ server: { port }, provider: { baseUrl: `http://127.0.0.1:${port}/to/own` } }, 502, "own is Holdfast itself"]
+    ] as const) {
+      const answer = yield* (yield* start(rig)).service.call(call)
+      expect([answer.status, JSON.parse(answer.text).error.message]).toEqual([status, expect.stringContaining(message)])
+    }
   })
 
   It.effect("has no token, or a wrong one, where the service can be reached by others", function* () {
