@@ -128,17 +128,14 @@ describe("holdfast connect --write", () => {
     expect(names(".claude")).toEqual([])
   })
 
-  It.effect(
-    "--undo takes the values alone out of a file that was changed since, and puts former ones back",
-    function* () {
-      const { connect, has, textOf } = yield* homeOf
-      has(CLAUDE, `{ "env": { "A": "1", "${CEILING}": "5" } }`)
-      yield* connect("claude", "--write")
-      has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
-      yield* connect("claude", "--undo")
-      expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "2", "${CEILING}": "5" } }`)
-    }
-  )
+  It.effect("--undo takes the values alone out of a file that was changed, and puts former ones back", function* () {
+    const { connect, has, textOf } = yield* homeOf
+    has(CLAUDE, `{ "env": { "A": "1", "${CEILING}": "5" } }`)
+    yield* connect("claude", "--write")
+    has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
+    yield* connect("claude", "--undo")
+    expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "2", "${CEILING}": "5" } }`)
+  })
 
   It.effect("leaves a status line that is its person's own as it is, byte for byte", function* () {
     const { connect, has, textOf } = yield* homeOf
@@ -199,32 +196,29 @@ describe("holdfast connect --write", () => {
     expect(names(".pi/agent")).toEqual([])
   })
 
-  It.effect(
-    "refuses a symbolic link, a file that is no JSON, and one that is no UTF-8, and changes nothing",
-    function* () {
-      const { connect, has, names, path, textOf } = yield* homeOf
-      has("dotfiles/settings.json", "{}")
-      mkdirSync(path(".claude"))
-      symlinkSync(path("dotfiles/settings.json"), path(CLAUDE))
-      const linked = yield* connect("claude", "--write")
-      expect([linked.code, linked.stderr]).toEqual([2, expect.stringContaining("is a symbolic link to")])
-      expect(textOf("dotfiles/settings.json")).toBe("{}")
-      unlinkSync(path(CLAUDE))
-      for (const [content, message] of [
-        ['{ "env": ', "is not valid JSON"],
-        ['{ "env": [] }', "is not valid JSON with a place for env"],
-        [Uint8Array.of(0x7b, 0xff, 0x7d), "is not UTF-8"]
-      ] as const) {
-        has(CLAUDE, content)
-        const refused = yield* connect("claude", "--write")
-        expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(message)])
-        expect([Buffer.from(content).equals(readFileSync(path(CLAUDE))), names(".claude")]).toEqual([
-          true,
-          ["settings.json"]
-        ])
-      }
+  It.effect("refuses a symbolic link, a file that is no JSON, or no UTF-8, and changes nothing", function* () {
+    const { connect, has, names, path, textOf } = yield* homeOf
+    has("dotfiles/settings.json", "{}")
+    mkdirSync(path(".claude"))
+    symlinkSync(path("dotfiles/settings.json"), path(CLAUDE))
+    const linked = yield* connect("claude", "--write")
+    expect([linked.code, linked.stderr]).toEqual([2, expect.stringContaining("is a symbolic link to")])
+    expect(textOf("dotfiles/settings.json")).toBe("{}")
+    unlinkSync(path(CLAUDE))
+    for (const [content, message] of [
+      ['{ "env": ', "is not valid JSON"],
+      ['{ "env": [] }', "is not valid JSON with a place for env"],
+      [Uint8Array.of(0x7b, 0xff, 0x7d), "is not UTF-8"]
+    ] as const) {
+      has(CLAUDE, content)
+      const refused = yield* connect("claude", "--write")
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(message)])
+      expect([Buffer.from(content).equals(readFileSync(path(CLAUDE))), names(".claude")]).toEqual([
+        true,
+        ["settings.json"]
+      ])
     }
-  )
+  })
 
   It.effect("sets a base URL of cline once it has the provider", function* () {
     const { connect, has, path, textOf } = yield* homeOf

@@ -50,20 +50,17 @@ describe("holdfast run, through a service", () => {
     )
   })
 
-  It.live(
-    "reads the prompt from standard input without its last line break, and the system prompt from a file",
-    function* () {
-      const { asked, provider, run } = yield* given()
-      provider.fallback(() => ProcessSetup.answer("Because."))
-      for (const args of [[], ["-"]]) {
-        yield* run(["--system-file", "s.txt", ...args], { stdin: "Why?\n\r\n", files: { "s.txt": "Be\nbrief.\n" } })
-        assert.deepStrictEqual(asked(), [
-          { role: "system", content: "Be\nbrief." },
-          { role: "user", content: "Why?\n" }
-        ])
-      }
+  It.live("reads the prompt from standard input but its last line break, the system prompt from a file", function* () {
+    const { asked, provider, run } = yield* given()
+    provider.fallback(() => ProcessSetup.answer("Because."))
+    for (const args of [[], ["-"]]) {
+      yield* run(["--system-file", "s.txt", ...args], { stdin: "Why?\n\r\n", files: { "s.txt": "Be\nbrief.\n" } })
+      assert.deepStrictEqual(asked(), [
+        { role: "system", content: "Be\nbrief." },
+        { role: "user", content: "Why?\n" }
+      ])
     }
-  )
+  })
 
   It.live("prints the events for programs, and nothing else", function* () {
     const { provider, run } = yield* given({ retry: Service.QUICK })
@@ -75,22 +72,19 @@ describe("holdfast run, through a service", () => {
     assert.include(types, "provider-retry")
   })
 
-  It.live(
-    "a conversation of a service that is named keeps its system prompt, and gets the model for new turns",
-    function* () {
-      const { provider, run } = yield* given()
-      provider.fallback(() => ProcessSetup.answer("Because."))
-      const begun = yield* run(["--turn-id", "t-1", "Why?"])
-      const [, id = ""] = /conversation (\S+)\./.exec(begun.stderr) ?? []
-      const refused = yield* run(["--conversation", id, "--system", "Be brief.", "How?"])
-      assert.deepInclude(refused, { code: 2, stdout: "" })
-      assert.match(refused.stderr, /^holdfast: --system: /)
-      assert.strictEqual((yield* run(["--conversation", id, "--model", "scripted/n", "How?"])).code, 0)
-      assert.strictEqual(JSON.parse(provider.requests().at(-1)?.body ?? "{}").model, "n")
-      const gone = yield* run(["--conversation", "c-none", "How?"])
-      assert.deepInclude(gone, { code: 1, stderr: "holdfast: There is no conversation c-none.\n" })
-    }
-  )
+  It.live("a conversation of a named service keeps its system prompt, and gets the model for new turns", function* () {
+    const { provider, run } = yield* given()
+    provider.fallback(() => ProcessSetup.answer("Because."))
+    const begun = yield* run(["--turn-id", "t-1", "Why?"])
+    const [, id = ""] = /conversation (\S+)\./.exec(begun.stderr) ?? []
+    const refused = yield* run(["--conversation", id, "--system", "Be brief.", "How?"])
+    assert.deepInclude(refused, { code: 2, stdout: "" })
+    assert.match(refused.stderr, /^holdfast: --system: /)
+    assert.strictEqual((yield* run(["--conversation", id, "--model", "scripted/n", "How?"])).code, 0)
+    assert.strictEqual(JSON.parse(provider.requests().at(-1)?.body ?? "{}").model, "n")
+    const gone = yield* run(["--conversation", "c-none", "How?"])
+    assert.deepInclude(gone, { code: 1, stderr: "holdfast: There is no conversation c-none.\n" })
+  })
 
   It.live("rule X9, X12: a service that is named lists, explains and reports its turns", function* () {
     const { port, provider, run } = yield* given()

@@ -69,22 +69,19 @@ const rig = Effect.gen(function* () {
 })
 
 describe.concurrent("holdfast with", () => {
-  It.live(
-    "runs a program through an outage with its own arguments and exit code, and leaves only the database",
-    function* () {
-      const { asked, directory, run, state } = yield* rig
-      const { exit } = yield* run("node", "agent.mjs", "--print", "--", "-x")
-      yield* asked(2)
-      state.isUp = true
-      const { code, stderr, stdout } = yield* exit
-      const [status, text, attempts, ...args] = JSON.parse(stdout)
-      expect([code, status, text, args]).toEqual([7, 200, ANSWER, ["--print", "--", "-x"]])
-      expect(Number(attempts)).toBeGreaterThan(2)
-      expect(stderr).toContain("this terminal runs its own")
-      expect(readdirSync(directory).toSorted()).toEqual([".holdfast", "agent.mjs", "holdfast.config.json"])
-      expect(existsSync(join(directory, ".holdfast/holdfast.db-wal"))).toBe(false)
-    }
-  )
+  It.live("runs a program through an outage with its arguments and exit code; only the database stays", function* () {
+    const { asked, directory, run, state } = yield* rig
+    const { exit } = yield* run("node", "agent.mjs", "--print", "--", "-x")
+    yield* asked(2)
+    state.isUp = true
+    const { code, stderr, stdout } = yield* exit
+    const [status, text, attempts, ...args] = JSON.parse(stdout)
+    expect([code, status, text, args]).toEqual([7, 200, ANSWER, ["--print", "--", "-x"]])
+    expect(Number(attempts)).toBeGreaterThan(2)
+    expect(stderr).toContain("this terminal runs its own")
+    expect(readdirSync(directory).toSorted()).toEqual([".holdfast", "agent.mjs", "holdfast.config.json"])
+    expect(existsSync(join(directory, ".holdfast/holdfast.db-wal"))).toBe(false)
+  })
 
   It.live("takes over the service, and its agent's wait, when the process ends that had it", function* () {
     const { asked, endpoint, holding, run, state } = yield* rig

@@ -63,20 +63,17 @@ describe("the claims of held calls", () => {
     expect(yield* Claims.takeFirst(took, [])).toBeUndefined()
   })
 
-  It.effect(
-    "SharedWaits.S2: a call whose client leaves another runner meanwhile is claimed, and no other one",
-    function* () {
-      const asked: Array<string> = []
-      const take = (id: Ids.ConversationId) => Effect.sync(() => asked.push(id) > 4 && id === b)
-      expect(
-        yield* Effect.raceFirst(
-          Claims.takeFirst({ take, release: () => Effect.void }, calls(a, b, c)),
-          Effect.andThen(TestClock.adjust("60 millis"), Effect.never)
-        )
-      ).toEqual({ conversationId: b })
-      expect(asked).toEqual(["a", "b", "c", "a", "b"])
-    }
-  )
+  It.effect("SharedWaits.S2: a call whose client leaves another runner is claimed, and no other one", function* () {
+    const asked: Array<string> = []
+    const take = (id: Ids.ConversationId) => Effect.sync(() => asked.push(id) > 4 && id === b)
+    expect(
+      yield* Effect.raceFirst(
+        Claims.takeFirst({ take, release: () => Effect.void }, calls(a, b, c)),
+        Effect.andThen(TestClock.adjust("60 millis"), Effect.never)
+      )
+    ).toEqual({ conversationId: b })
+    expect(asked).toEqual(["a", "b", "c", "a", "b"])
+  })
 
   It.effect("Claims.C4: a client that leaves once its call is claimed gives the claim back", function* () {
     const asked = yield* Deferred.make<void>()

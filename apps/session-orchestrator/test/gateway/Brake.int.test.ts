@@ -205,21 +205,18 @@ describe("a call of the gateway", () => {
     }
   )
 
-  It.live(
-    "rule X11: ends with the provider's refusal where no person answers in time, as with `claude -p`",
-    function* () {
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call) => GatewayRig.sendError(call, 503),
-        retry: {
-          ...Service.QUICK,
-          spendGuard: { after: Duration.millis(1), maxInputTokens: 2, answerWithin: Duration.millis(1) }
-        }
-      })
-      const refused = yield* GatewayRig.post(service.port, CHAT, ASK, of("s-1"))
-      expect([refused.status, endpoint.calls.length]).toEqual([503, 1])
-      expect(refused.headers["x-holdfast-gave-up"]).toBe("nobody answered")
-    }
-  )
+  It.live("rule X11: ends with the provider's refusal where nobody answers in time, as with `claude -p`", function* () {
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call) => GatewayRig.sendError(call, 503),
+      retry: {
+        ...Service.QUICK,
+        spendGuard: { after: Duration.millis(1), maxInputTokens: 2, answerWithin: Duration.millis(1) }
+      }
+    })
+    const refused = yield* GatewayRig.post(service.port, CHAT, ASK, of("s-1"))
+    expect([refused.status, endpoint.calls.length]).toEqual([503, 1])
+    expect(refused.headers["x-holdfast-gave-up"]).toBe("nobody answered")
+  })
 
   It.live("rule X13: names no question where a final error ends a call after a retry", function* () {
     const { endpoint, service } = yield* GatewayRig.start({

@@ -221,33 +221,30 @@ describe("a held call", () => {
     [429, "goes on elsewhere while its key is limited"],
     [401, "is refused as its key is"]
   ] as const) {
-    It.live(
-      `rules X13, C12: with a key of its client ${what}, and calls with another key are sent with that`,
-      function* () {
-        const bytes = GatewayRig.chatStream("hello")
-        const [own, other] = ["Bearer sk-of-one-client-01", "Bearer sk-of-another-client"]
-        const { endpoint, service } = yield* GatewayRig.start({
-          answer: (call) =>
-            void call.body.then((body) =>
-              JSON.parse(String(body)).model === "m" && call.rawHeaders.includes(own)
-                ? GatewayRig.sendError(call, status, { "retry-after": "3600" })
-                : GatewayRig.sendStream(call, bytes)
-            ),
-          retry: {
-            ...Service.QUICK,
-            routing: { type: "fallback-chain", revert: "cooldown-expiry", chains: { default: ["own/spare"] } }
-          }
-        })
-        const answers = []
-        for (const [n, authorization] of [own, other, own, other].entries()) {
-          const answer = yield* GatewayRig.post(service.port, CHAT, { ...ASK, temperature: n }, { authorization })
-          answers.push([answer.status, answer.headers["x-holdfast-target"]])
+    It.live(`rules X13, C12: with a key of its client ${what}; calls with another are sent with that`, function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const [own, other] = ["Bearer sk-of-one-client-01", "Bearer sk-of-another-client"]
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call) =>
+          void call.body.then((body) =>
+            JSON.parse(String(body)).model === "m" && call.rawHeaders.includes(own)
+              ? GatewayRig.sendError(call, status, { "retry-after": "3600" })
+              : GatewayRig.sendStream(call, bytes)
+          ),
+        retry: {
+          ...Service.QUICK,
+          routing: { type: "fallback-chain", revert: "cooldown-expiry", chains: { default: ["own/spare"] } }
         }
-        const first = status === 429 ? [200, "own/spare"] : [401, undefined]
-        expect(answers).toEqual([first, [200, undefined], first, [200, undefined]])
-        expect(endpoint.calls.filter(({ rawHeaders }) => rawHeaders.includes(own)).length).toBe(status === 429 ? 1 : 2)
+      })
+      const answers = []
+      for (const [n, authorization] of [own, other, own, other].entries()) {
+        const answer = yield* GatewayRig.post(service.port, CHAT, { ...ASK, temperature: n }, { authorization })
+        answers.push([answer.status, answer.headers["x-holdfast-target"]])
       }
-    )
+      const first = status === 429 ? [200, "own/spare"] : [401, undefined]
+      expect(answers).toEqual([first, [200, undefined], first, [200, undefined]])
+      expect(endpoint.calls.filter(({ rawHeaders }) => rawHeaders.includes(own)).length).toBe(status === 429 ? 1 : 2)
+    })
   }
 
   It.live("that cannot be answered gets the endpoint's own refusal, as it came", function* () {
@@ -310,37 +307,34 @@ describe("a held call", () => {
     expect(answer.headers["x-holdfast-gave-up"]).toBe("max-retries 1")
   })
 
-  It.live(
-    "rule X13: of a client with another api-key or cookie is a call of its own, whose key is in no record",
-    function* () {
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: ({ rawHeaders, response }) => {
-          const key = rawHeaders[rawHeaders.findIndex((name) => /^(?:api-key|cookie)$/iu.test(name)) + 1]
-          response.writeHead(429, { "content-type": "application/json" })
-          response.end(JSON.stringify({ error: { message: `No quota: ${key}`, code: "rate_limit_exceeded" } }))
-        },
-        file: { gate: { enabled: false } },
-        retry: { ...Service.QUICK, maxRetries: 1 }
-      })
-      for (const headers of [
-        { "api-key": "azure-key-of-a-0123" },
-        { "api-key": "azure-key-of-b-0123" },
-        { cookie: "sid=cookie-of-c-0123" }
-      ]) {
-        const { body } = yield* GatewayRig.post(service.port, CHAT, ASK, headers)
-        expect(String(body)).toContain(Object.values(headers)[0])
-      }
-      expect(endpoint.calls.length).toBe(6)
-      const turns = yield* turnsOf(service)
-      expect(turns.length).toBe(3)
-      for (const { conversationId, turnId } of turns) {
-        const path = `/v1/conversations/${String(conversationId)}/turns/${String(turnId)}/explain`
-        const { text } = yield* service.call({ path })
-        expect(text).toContain("No quota: [redacted]")
-        expect(text).not.toMatch(/of-[abc]-0123/u)
-      }
+  It.live("rule X13: of a client with another api-key or cookie is its own, whose key is in no record", function* () {
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: ({ rawHeaders, response }) => {
+        const key = rawHeaders[rawHeaders.findIndex((name) => /^(?:api-key|cookie)$/iu.test(name)) + 1]
+        response.writeHead(429, { "content-type": "application/json" })
+        response.end(JSON.stringify({ error: { message: `No quota: ${key}`, code: "rate_limit_exceeded" } }))
+      },
+      file: { gate: { enabled: false } },
+      retry: { ...Service.QUICK, maxRetries: 1 }
+    })
+    for (const headers of [
+      { "api-key": "azure-key-of-a-0123" },
+      { "api-key": "azure-key-of-b-0123" },
+      { cookie: "sid=cookie-of-c-0123" }
+    ]) {
+      const { body } = yield* GatewayRig.post(service.port, CHAT, ASK, headers)
+      expect(String(body)).toContain(Object.values(headers)[0])
     }
-  )
+    expect(endpoint.calls.length).toBe(6)
+    const turns = yield* turnsOf(service)
+    expect(turns.length).toBe(3)
+    for (const { conversationId, turnId } of turns) {
+      const path = `/v1/conversations/${String(conversationId)}/turns/${String(turnId)}/explain`
+      const { text } = yield* service.call({ path })
+      expect(text).toContain("No quota: [redacted]")
+      expect(text).not.toMatch(/of-[abc]-0123/u)
+    }
+  })
 
   It.live("gives up with its budget, and stays given up for the same call", function* () {
     const { endpoint, service } = yield* GatewayRig.start({
@@ -361,37 +355,34 @@ describe("a held call", () => {
     expect(retry.text).toContain("Only that program")
   })
 
-  It.live(
-    "rule X13: whose body is compressed is held, goes up as it came, and is known when it is asked again",
-    function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const plain = Buffer.from(JSON.stringify(ASK))
-      const bodies: ReadonlyArray<readonly [coding: string, body: Buffer]> = [
-        ["zstd", Zlib.zstdCompressSync(plain)],
-        ["gzip", Zlib.gzipSync(plain)],
-        ["br", Zlib.brotliCompressSync(plain)],
-        ["identity", plain]
-      ]
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call, n) => (n % 2 === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)),
-        file: { gateway: { maxBodyBytes: 100_000 } }
-      })
-      for (const [coding, body] of bodies) {
-        const at = endpoint.calls.length
-        const headers = { ...KEY, "content-encoding": coding }
-        const answer = yield* GatewayRig.post(service.port, CHAT, body, headers)
-        expect([coding, answer.status, answer.body.equals(bytes)]).toEqual([coding, 200, true])
-        for (const call of endpoint.calls.slice(at)) {
-          expect(call.rawHeaders).toContain(coding)
-          expect(body.equals(yield* Effect.promise(() => call.body))).toBe(true)
-        }
-        expect(endpoint.calls.length).toBe(at + 2)
+  It.live("rule X13: whose body is compressed is held, goes up as it came, is known the next time", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    const plain = Buffer.from(JSON.stringify(ASK))
+    const bodies: ReadonlyArray<readonly [coding: string, body: Buffer]> = [
+      ["zstd", Zlib.zstdCompressSync(plain)],
+      ["gzip", Zlib.gzipSync(plain)],
+      ["br", Zlib.brotliCompressSync(plain)],
+      ["identity", plain]
+    ]
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call, n) => (n % 2 === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)),
+      file: { gateway: { maxBodyBytes: 100_000 } }
+    })
+    for (const [coding, body] of bodies) {
+      const at = endpoint.calls.length
+      const headers = { ...KEY, "content-encoding": coding }
+      const answer = yield* GatewayRig.post(service.port, CHAT, body, headers)
+      expect([coding, answer.status, answer.body.equals(bytes)]).toEqual([coding, 200, true])
+      for (const call of endpoint.calls.slice(at)) {
+        expect(call.rawHeaders).toContain(coding)
+        expect(body.equals(yield* Effect.promise(() => call.body))).toBe(true)
       }
-      const bomb = Zlib.zstdCompressSync(Buffer.alloc(1_000_000, " "))
-      const refused = yield* GatewayRig.post(service.port, CHAT, bomb, { ...KEY, "content-encoding": "zstd" })
-      expect([refused.status, String(refused.body)]).toEqual([413, expect.stringContaining("100000 bytes")])
+      expect(endpoint.calls.length).toBe(at + 2)
     }
-  )
+    const bomb = Zlib.zstdCompressSync(Buffer.alloc(1_000_000, " "))
+    const refused = yield* GatewayRig.post(service.port, CHAT, bomb, { ...KEY, "content-encoding": "zstd" })
+    expect([refused.status, String(refused.body)]).toEqual([413, expect.stringContaining("100000 bytes")])
+  })
 
   It.live("rule X4, X13: is known to commands by its client, its session, its turn and its provider", function* () {
     const bytes = GatewayRig.chatStream("hello")

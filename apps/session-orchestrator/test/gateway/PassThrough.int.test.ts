@@ -222,33 +222,30 @@ describe("an answer from below /to/", () => {
     "x-frame-options": "DENY"
   }
 
-  It.effect(
-    "rule X13: is no page of this origin, and has no power over it: passed, held, refused or failed",
-    function* () {
-      const { endpoint, service } = yield* start({
-        answer: ({ method, response }) => {
-          response.writeHead(method === "GET" ? 200 : 400, HOSTILE).end("<script>steal()</script>")
-        }
-      })
-      const passed = yield* service.call({ path: "/to/own/models", headers: { "sec-fetch-mode": "cors" } })
-      const held = yield* service.call({ path: "/to/own/chat/completions", body: { model: "m", stream: true } })
-      for (const answer of [passed, held]) {
-        expect([answer.text, answer.headers["x-request-id"]]).toEqual(["<script>steal()</script>", "r1"])
-        expect(NONE.filter((name) => answer.headers[name] !== undefined)).toEqual([])
-        expect(answer.headers).toMatchObject(LOCKED)
+  It.effect("rule X13: is no page of this origin, without power over it: passed, held, refused, failed", function* () {
+    const { endpoint, service } = yield* start({
+      answer: ({ method, response }) => {
+        response.writeHead(method === "GET" ? 200 : 400, HOSTILE).end("<script>steal()</script>")
       }
-      expect(passed.headers["content-type"]).toBe("text/html")
-      const navigation = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }
-      const refused = [
-        yield* service.call({ path: "/to/own/models", headers: navigation }),
-        yield* service.call({ path: "/to/nowhere/models" }),
-        yield* service.call({ path: "/to/own/models", headers: { host: "evil.example" } })
-      ]
-      expect(refused.map(({ status }) => status)).toEqual([403, 404, 403])
-      for (const { headers } of refused) expect(headers).toMatchObject(LOCKED)
-      expect(endpoint.calls.length).toBe(2)
+    })
+    const passed = yield* service.call({ path: "/to/own/models", headers: { "sec-fetch-mode": "cors" } })
+    const held = yield* service.call({ path: "/to/own/chat/completions", body: { model: "m", stream: true } })
+    for (const answer of [passed, held]) {
+      expect([answer.text, answer.headers["x-request-id"]]).toEqual(["<script>steal()</script>", "r1"])
+      expect(NONE.filter((name) => answer.headers[name] !== undefined)).toEqual([])
+      expect(answer.headers).toMatchObject(LOCKED)
     }
-  )
+    expect(passed.headers["content-type"]).toBe("text/html")
+    const navigation = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }
+    const refused = [
+      yield* service.call({ path: "/to/own/models", headers: navigation }),
+      yield* service.call({ path: "/to/nowhere/models" }),
+      yield* service.call({ path: "/to/own/models", headers: { host: "evil.example" } })
+    ]
+    expect(refused.map(({ status }) => status)).toEqual([403, 404, 403])
+    for (const { headers } of refused) expect(headers).toMatchObject(LOCKED)
+    expect(endpoint.calls.length).toBe(2)
+  })
 })
 
 It.effect(

@@ -16,25 +16,22 @@ It.effect("a conversation is created without a body too", function* () {
   expect((yield* server.call({ path: "/v1/conversations", method: "POST" })).status).toBe(201)
 })
 
-It.effect(
-  "rule X4: a command that is not on disk yet has no answer, and becomes a problem at a shutdown",
-  function* () {
-    const { path, server } = yield* withConversation
-    server.conversations.broken.holdsCommands = true
-    const calls = yield* Effect.forEach(["abort", "retry-now"], (command) =>
-      Effect.forkScoped(server.call({ path: `${path}/${command}`, method: "POST" }), { startImmediately: true })
-    )
-    yield* Effect.repeat(turnOfTheLoop, { until: () => server.conversations.calls.length === 2 })
-    for (const call of calls) expect(call.pollUnsafe()).toBeUndefined()
-    yield* server.drain.end
-    for (const call of calls) {
-      const { status, text } = yield* Fiber.join(call)
-      expect(status).toBe(503)
-      expect(JSON.parse(text)).toMatchObject({ type: "/docs#problem-shutting-down" })
-      expect(text).toContain("not on disk")
-    }
+It.effect("rule X4: a command that is not on disk yet has no answer; at a shutdown it becomes a problem", function* () {
+  const { path, server } = yield* withConversation
+  server.conversations.broken.holdsCommands = true
+  const calls = yield* Effect.forEach(["abort", "retry-now"], (command) =>
+    Effect.forkScoped(server.call({ path: `${path}/${command}`, method: "POST" }), { startImmediately: true })
+  )
+  yield* Effect.repeat(turnOfTheLoop, { until: () => server.conversations.calls.length === 2 })
+  for (const call of calls) expect(call.pollUnsafe()).toBeUndefined()
+  yield* server.drain.end
+  for (const call of calls) {
+    const { status, text } = yield* Fiber.join(call)
+    expect(status).toBe(503)
+    expect(JSON.parse(text)).toMatchObject({ type: "/docs#problem-shutting-down" })
+    expect(text).toContain("not on disk")
   }
-)
+})
 
 It.effect("rule X4: a command that cannot be written is a problem", function* () {
   const { path, server } = yield* withConversation

@@ -11,24 +11,21 @@ import * as It from "../It.ts"
 const scriptsOf = (page: string): ReadonlyArray<string> =>
   [...page.matchAll(/<script defer src="([^"]+)"><\/script>/g)].map(([, url]) => url ?? "")
 
-It.effect(
-  "the page has no inline script, and its policy allows scripts and calls of its own origin alone",
-  function* () {
-    const { call } = yield* TestServer.start()
-    const { headers, text } = yield* call({ path: "/docs" })
-    expect(headers["content-type"]).toMatch(/^text\/html/)
-    expect(headers["content-security-policy"]).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-    expect(headers["x-content-type-options"]).toBe("nosniff")
-    expect(headers["referrer-policy"]).toBe("no-referrer")
-    expect(headers["cache-control"]).toBe("no-store")
-    expect(scriptsOf(text).map((url) => url.split("?", 1)[0])).toEqual([DocsPage.SETTINGS_PATH, DocsPage.SCRIPT_PATH])
-    expect(text.match(/<script/g)).toHaveLength(2)
-    expect(text).not.toMatch(/https?:\/\//)
-    expect(text).not.toMatch(/ on[a-z]+=/)
-  }
-)
+It.effect("the page has no inline script; its policy allows scripts and calls of its own origin alone", function* () {
+  const { call } = yield* TestServer.start()
+  const { headers, text } = yield* call({ path: "/docs" })
+  expect(headers["content-type"]).toMatch(/^text\/html/)
+  expect(headers["content-security-policy"]).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  )
+  expect(headers["x-content-type-options"]).toBe("nosniff")
+  expect(headers["referrer-policy"]).toBe("no-referrer")
+  expect(headers["cache-control"]).toBe("no-store")
+  expect(scriptsOf(text).map((url) => url.split("?", 1)[0])).toEqual([DocsPage.SETTINGS_PATH, DocsPage.SCRIPT_PATH])
+  expect(text.match(/<script/g)).toHaveLength(2)
+  expect(text).not.toMatch(/https?:\/\//)
+  expect(text).not.toMatch(/ on[a-z]+=/)
+})
 
 It.effect("a browser caches its scripts for a year, under an address that names their content", function* () {
   const { call } = yield* TestServer.start()

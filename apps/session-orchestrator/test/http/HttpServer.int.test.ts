@@ -29,31 +29,28 @@ It.effect("a port that is in use is named, with what to do", function* () {
   )
 })
 
-It.effect(
-  "HttpServer.H4: a request that arrives before the service is ready is answered once it is ready",
-  function* () {
-    const config = Configurations.config()
-    const options = { ...config.server, port: 0 }
-    const bound = yield* Layer.build(HttpServer.bound(options))
-    const { address } = Context.get(bound, EffectHttpServer.HttpServer)
-    if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
-    const early = yield* Effect.forkChild(Socket.call(address.port, { path: "/v1/conversations", body: {} }), {
-      startImmediately: true
-    })
-    // It is answered after the first one, so the first one has been read by now.
-    const arrived = Socket.raw(address.port, "This is not HTTP.\r\n\r\n")
-    expect(yield* arrived).toMatch(/^HTTP\/1\.1 400 /)
-    yield* Layer.build(HttpServer.served(options)).pipe(
-      Effect.provide([
-        FakeConversations.make().layer,
-        Layer.succeedContext(bound),
-        Layer.succeed(Config, config),
-        Timer.layer
-      ])
-    )
-    expect((yield* Fiber.join(early)).status).toBe(201)
-  }
-)
+It.effect("HttpServer.H4: a request that arrives before the service is ready is answered once it is", function* () {
+  const config = Configurations.config()
+  const options = { ...config.server, port: 0 }
+  const bound = yield* Layer.build(HttpServer.bound(options))
+  const { address } = Context.get(bound, EffectHttpServer.HttpServer)
+  if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
+  const early = yield* Effect.forkChild(Socket.call(address.port, { path: "/v1/conversations", body: {} }), {
+    startImmediately: true
+  })
+  // It is answered after the first one, so the first one has been read by now.
+  const arrived = Socket.raw(address.port, "This is not HTTP.\r\n\r\n")
+  expect(yield* arrived).toMatch(/^HTTP\/1\.1 400 /)
+  yield* Layer.build(HttpServer.served(options)).pipe(
+    Effect.provide([
+      FakeConversations.make().layer,
+      Layer.succeedContext(bound),
+      Layer.succeed(Config, config),
+      Timer.layer
+    ])
+  )
+  expect((yield* Fiber.join(early)).status).toBe(201)
+})
 
 It.effect("an address that is not the machine's is named, with what to do", function* () {
   const message = yield* bindError({ host: "192.0.2.1", port: 0, token: Redacted.make("a-token-of-some-length") })

@@ -32,18 +32,15 @@ It.effect("the root path is the page for browsers, and redirects API clients to 
   expect((yield* call({ path: "/", method: "POST", body: {} })).headers["allow"]).toBe("GET, HEAD")
 })
 
-It.effect(
-  "the policy of the page allows scripts, styles and calls of its own origin alone, and nothing inline",
-  function* () {
-    const { call } = yield* TestServer.start({ pageFolder: yield* built })
-    const { headers } = yield* call({ path: "/", headers: BROWSER })
-    expect(headers["content-security-policy"]).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-    expect(headers["x-content-type-options"]).toBe("nosniff")
-    expect(headers["referrer-policy"]).toBe("no-referrer")
-  }
-)
+It.effect("the page's policy allows scripts, styles and calls of its own origin alone, nothing inline", function* () {
+  const { call } = yield* TestServer.start({ pageFolder: yield* built })
+  const { headers } = yield* call({ path: "/", headers: BROWSER })
+  expect(headers["content-security-policy"]).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  )
+  expect(headers["x-content-type-options"]).toBe("nosniff")
+  expect(headers["referrer-policy"]).toBe("no-referrer")
+})
 
 It.effect("the index is revalidated and its files are kept for a year", function* () {
   const folder = yield* built

@@ -182,19 +182,16 @@ It.effect("a body of too many values or levels is refused with the limit, before
   expect([deep.status, JSON.parse(deep.text).detail]).toEqual([400, "The body has more than 200 levels."])
 })
 
-It.effect(
-  "a body is refused at the value that is too many, and its connection is closed without the rest",
-  function* () {
-    const { port } = yield* TestServer.start()
-    const head = "POST /v1/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-    const begun = `{"id":"c","messages":[${"{},".repeat(10_000)}`
-    for (const sent of [
-      `${head}content-length: 30000000\r\n\r\n${begun}`,
-      `${head}transfer-encoding: chunked\r\n\r\n${begun.length.toString(16)}\r\n${begun}\r\n`
-    ]) {
-      const answer = yield* Socket.raw(port, sent)
-      expect(answer).toMatch(/^HTTP\/1.1 400 /)
-      expect(answer).toContain(String.raw`The body has more than 10000 values, in \"messages\".`)
-    }
+It.effect("a body is refused at the value that is too many; its connection is closed without the rest", function* () {
+  const { port } = yield* TestServer.start()
+  const head = "POST /v1/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+  const begun = `{"id":"c","messages":[${"{},".repeat(10_000)}`
+  for (const sent of [
+    `${head}content-length: 30000000\r\n\r\n${begun}`,
+    `${head}transfer-encoding: chunked\r\n\r\n${begun.length.toString(16)}\r\n${begun}\r\n`
+  ]) {
+    const answer = yield* Socket.raw(port, sent)
+    expect(answer).toMatch(/^HTTP\/1.1 400 /)
+    expect(answer).toContain(String.raw`The body has more than 10000 values, in \"messages\".`)
   }
-)
+})

@@ -53,65 +53,59 @@ describe("Prefer: respond-async", () => {
     }
   })
 
-  It.effect(
-    "rule X15: works in any of several headers and overrides Accept; other preferences are ignored",
-    function* () {
-      const server = yield* TestServer.start()
-      const id = yield* server.create
-      const path = `/v1/conversations/${id}/turns`
-      const answer = yield* server.call({
-        path,
-        headers: { prefer: ["wait=10", 'note="x, y", Respond-Async'], accept: "text/event-stream" },
-        body: { prompt: "hello", turnId: "t" }
-      })
-      assert.strictEqual(answer.status, 202)
-      const other = yield* Effect.forkChild(
-        server.call({ path, headers: { prefer: "wait=10" }, body: { prompt: "hello", turnId: "u" } })
-      )
-      const turn = yield* server.conversations.arrival("u")
-      yield* Deferred.await(turn.awaited)
-      yield* Fiber.interrupt(other)
-    }
-  )
+  It.effect("rule X15: works in any of several headers, and overrides Accept; others are ignored", function* () {
+    const server = yield* TestServer.start()
+    const id = yield* server.create
+    const path = `/v1/conversations/${id}/turns`
+    const answer = yield* server.call({
+      path,
+      headers: { prefer: ["wait=10", 'note="x, y", Respond-Async'], accept: "text/event-stream" },
+      body: { prompt: "hello", turnId: "t" }
+    })
+    assert.strictEqual(answer.status, 202)
+    const other = yield* Effect.forkChild(
+      server.call({ path, headers: { prefer: "wait=10" }, body: { prompt: "hello", turnId: "u" } })
+    )
+    const turn = yield* server.conversations.arrival("u")
+    yield* Deferred.await(turn.awaited)
+    yield* Fiber.interrupt(other)
+  })
 
-  It.effect(
-    "takes a prompt of texts and files, and refuses a file with its place, its size and the limit",
-    function* () {
-      const server = yield* TestServer.start({ maxFileBytes: 1024 })
-      const id = yield* server.create
-      const file = (bytes: number) => ({
-        type: "file",
-        mediaType: "image/png",
-        data: Buffer.alloc(bytes).toString("base64")
-      })
-      const send = (prompt: unknown, turnId = "t") =>
-        Effect.map(submit(server, id, { prompt, turnId }), ({ status, text }) => ({ status, body: JSON.parse(text) }))
-      const text = { type: "text", text: "What is it?" }
-      assert.strictEqual((yield* send([text, file(1024)])).status, 202)
-      const large = yield* send([text, file(3), file(1025)])
-      assert.deepInclude(large.body, {
-        type: "/docs#problem-file-too-large",
-        status: 413,
-        part: "prompt[2]",
-        sizeBytes: 1025,
-        limitBytes: 1024,
-        detail:
-          "prompt[2], [image image/png 1 kB], has 1025 bytes. A file may have 1024 bytes at most (server.maxFileBytes)."
-      })
-      const broken = yield* send([text, { ...file(3), data: "not base64" }])
-      assert.strictEqual(broken.status, 400)
-      assert.deepStrictEqual(broken.body.errors, [
-        {
-          in: "body",
-          path: "prompt.1.data",
-          message:
-            "expected the file's bytes as base64: letters, digits, + and /, padded with = to a multiple of 4 characters"
-        }
-      ])
-      const both = yield* send([{ ...file(3), url: "https://a.example/b.png" }])
-      assert.deepStrictEqual(both.body.errors, [
-        { in: "body", path: "prompt.0", message: "expected data or url, and one of them only" }
-      ])
-    }
-  )
+  It.effect("takes a prompt of texts and files, and refuses a file with place, size and limit", function* () {
+    const server = yield* TestServer.start({ maxFileBytes: 1024 })
+    const id = yield* server.create
+    const file = (bytes: number) => ({
+      type: "file",
+      mediaType: "image/png",
+      data: Buffer.alloc(bytes).toString("base64")
+    })
+    const send = (prompt: unknown, turnId = "t") =>
+      Effect.map(submit(server, id, { prompt, turnId }), ({ status, text }) => ({ status, body: JSON.parse(text) }))
+    const text = { type: "text", text: "What is it?" }
+    assert.strictEqual((yield* send([text, file(1024)])).status, 202)
+    const large = yield* send([text, file(3), file(1025)])
+    assert.deepInclude(large.body, {
+      type: "/docs#problem-file-too-large",
+      status: 413,
+      part: "prompt[2]",
+      sizeBytes: 1025,
+      limitBytes: 1024,
+      detail:
+        "prompt[2], [image image/png 1 kB], has 1025 bytes. A file may have 1024 bytes at most (server.maxFileBytes)."
+    })
+    const broken = yield* send([text, { ...file(3), data: "not base64" }])
+    assert.strictEqual(broken.status, 400)
+    assert.deepStrictEqual(broken.body.errors, [
+      {
+        in: "body",
+        path: "prompt.1.data",
+        message:
+          "expected the file's bytes as base64: letters, digits, + and /, padded with = to a multiple of 4 characters"
+      }
+    ])
+    const both = yield* send([{ ...file(3), url: "https://a.example/b.png" }])
+    assert.deepStrictEqual(both.body.errors, [
+      { in: "body", path: "prompt.0", message: "expected data or url, and one of them only" }
+    ])
+  })
 })

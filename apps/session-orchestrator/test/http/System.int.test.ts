@@ -3,42 +3,39 @@ import { Effect } from "effect"
 import * as TestServer from "./TestServer.ts"
 import * as It from "../It.ts"
 
-It.effect(
-  "the service is ready while its storage answers, its start is done and it is not shutting down",
-  function* () {
-    const { call, condition, conversations, drain } = yield* TestServer.start()
-    const ready = Effect.map(call({ path: "/readyz" }), ({ headers, status, text }) => ({
-      status,
-      retryAfter: headers["retry-after"],
-      ...JSON.parse(text)
-    }))
-    expect(yield* ready).toEqual({ status: "ok", retryAfter: undefined })
+It.effect("the service is ready while its storage answers, its start is done and it does not shut down", function* () {
+  const { call, condition, conversations, drain } = yield* TestServer.start()
+  const ready = Effect.map(call({ path: "/readyz" }), ({ headers, status, text }) => ({
+    status,
+    retryAfter: headers["retry-after"],
+    ...JSON.parse(text)
+  }))
+  expect(yield* ready).toEqual({ status: "ok", retryAfter: undefined })
 
-    conversations.broken.storage = true
-    expect(yield* ready).toMatchObject({
-      status: 503,
-      type: "/docs#problem-storage-unavailable",
-      detail: "The disk is full.",
-      retryAfter: "5"
-    })
-    conversations.broken.storage = false
+  conversations.broken.storage = true
+  expect(yield* ready).toMatchObject({
+    status: 503,
+    type: "/docs#problem-storage-unavailable",
+    detail: "The disk is full.",
+    retryAfter: "5"
+  })
+  conversations.broken.storage = false
 
-    yield* condition.setStarting("Turns are being taken up.")
-    expect(yield* ready).toMatchObject({
-      status: 503,
-      type: "/docs#problem-starting",
-      detail: "Turns are being taken up."
-    })
-    yield* condition.setStarting(undefined)
-    expect((yield* call({ path: "/readyz" })).status).toBe(200)
+  yield* condition.setStarting("Turns are being taken up.")
+  expect(yield* ready).toMatchObject({
+    status: 503,
+    type: "/docs#problem-starting",
+    detail: "Turns are being taken up."
+  })
+  yield* condition.setStarting(undefined)
+  expect((yield* call({ path: "/readyz" })).status).toBe(200)
 
-    yield* drain.begin
-    expect(yield* ready).toMatchObject({ status: 503, type: "/docs#problem-shutting-down", retryAfter: "5" })
-    // The process is still up.
-    conversations.broken.storage = true
-    expect((yield* call({ path: "/healthz" })).status).toBe(200)
-  }
-)
+  yield* drain.begin
+  expect(yield* ready).toMatchObject({ status: 503, type: "/docs#problem-shutting-down", retryAfter: "5" })
+  // The process is still up.
+  conversations.broken.storage = true
+  expect((yield* call({ path: "/healthz" })).status).toBe(200)
+})
 
 It.effect("metrics are Prometheus text, and count requests by method and status", function* () {
   const { call } = yield* TestServer.start()

@@ -130,21 +130,18 @@ It.effect("the head of a stream leaves once the turn is accepted, before any eve
   expect(server.conversations.turn("t").prompt).toBe("hello")
 })
 
-It.effect(
-  "rule D12: a stream that waits stays one object a line: its keep-alives precede the next object",
-  function* () {
-    const { events, live, server } = yield* ask(NDJSON)
-    server.conversations.emit("t", [events.wait])
-    yield* live.until("\n")
-    yield* TestClock.adjust("15 seconds") // the wait is written meanwhile
-    yield* TestClock.adjust("15 seconds")
-    expect(yield* live.next).toBe(" ")
-    server.conversations.emit("t", [events.delta("a"), events.end])
-    const text = yield* live.rest
-    expect(Socket.jsonLines(text)).toEqual([events.wait, events.delta("a"), events.end])
-    expect([...(yield* decodeNdjson(text))]).toHaveLength(3)
-  }
-)
+It.effect("rule D12: a stream that waits stays one object a line: keep-alives precede the next object", function* () {
+  const { events, live, server } = yield* ask(NDJSON)
+  server.conversations.emit("t", [events.wait])
+  yield* live.until("\n")
+  yield* TestClock.adjust("15 seconds") // the wait is written meanwhile
+  yield* TestClock.adjust("15 seconds")
+  expect(yield* live.next).toBe(" ")
+  server.conversations.emit("t", [events.delta("a"), events.end])
+  const text = yield* live.rest
+  expect(Socket.jsonLines(text)).toEqual([events.wait, events.delta("a"), events.end])
+  expect([...(yield* decodeNdjson(text))]).toHaveLength(3)
+})
 
 It.effect("a manual retry is answered like a turn, with or without a body", function* () {
   const server = yield* TestServer.start()

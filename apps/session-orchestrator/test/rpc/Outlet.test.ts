@@ -102,25 +102,22 @@ It.effect("a write beyond the budget of a turn of the event loop waits for a lat
   expect(client.taken).toEqual(["1234", "5678"])
 })
 
-It.effect(
-  "rule P16: a write returns once the stream takes more, and an interrupted one leaves nothing behind",
-  function* () {
-    const pipe = new Client()
-    const outlet = new Outlet(pipe)
-    yield* outlet.send("one\n")
-    pipe.isReading = false
-    const held = yield* Effect.forkChild(outlet.send("two\n"), { startImmediately: true })
-    yield* TestClock.adjust("1 hour")
-    expect(held.pollUnsafe()).toBe(undefined)
-    expect(pipe.taken).toEqual(["one\n", "two\n"])
-    pipe.read()
-    yield* Fiber.join(held)
-    pipe.isReading = false
-    const left = yield* Effect.forkChild(outlet.send("three\n"), { startImmediately: true })
-    yield* Fiber.interrupt(left)
-    expect(pipe.listenerCount("drain")).toBe(0)
-  }
-)
+It.effect("rule P16: a write returns once the stream takes more; an interrupted one leaves nothing", function* () {
+  const pipe = new Client()
+  const outlet = new Outlet(pipe)
+  yield* outlet.send("one\n")
+  pipe.isReading = false
+  const held = yield* Effect.forkChild(outlet.send("two\n"), { startImmediately: true })
+  yield* TestClock.adjust("1 hour")
+  expect(held.pollUnsafe()).toBe(undefined)
+  expect(pipe.taken).toEqual(["one\n", "two\n"])
+  pipe.read()
+  yield* Fiber.join(held)
+  pipe.isReading = false
+  const left = yield* Effect.forkChild(outlet.send("three\n"), { startImmediately: true })
+  yield* Fiber.interrupt(left)
+  expect(pipe.listenerCount("drain")).toBe(0)
+})
 
 It.effect("rule P16: a reader has a time for the last lines, and does not hold the process longer", function* () {
   const pipe = new Client()

@@ -188,42 +188,39 @@ describe("while a turn waits", () => {
     )
   }
 
-  it.effect(
-    "rule P16: the state is that after the commands before it, also while one of them waits for the disk",
-    () => {
-      const door = Deferred.makeUnsafe<void>()
-      return withSession(
-        {
-          scripts: [emits(overloaded), answer("At last")],
-          retry: waits(HOUR),
-          log: appendsAfter(({ records }) =>
-            records.some(({ name }) => Records.positionOf(name)?.kind === "Wake") ? Deferred.await(door) : Effect.void
-          )
-        },
-        function* ({ ask, responded, sendText, until }) {
-          yield* ask({ type: "prompt", prompt: "Hi" })
-          yield* until("provider-retry")
-          yield* sendText(
-            '{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n' +
-              '{"id":"state","type":"get_state"}\nnonsense\n{"id":"on","type":"set_auto_retry","enabled":true}\n'
-          )
-          yield* Deferred.succeed(door, undefined)
-          const last = (yield* responded(6)).slice(1)
-          assert.deepStrictEqual(
-            last.map(({ id, success }) => [id, success]),
-            [
-              ["now", true],
-              ["then", true],
-              ["state", true],
-              [undefined, false],
-              ["on", true]
-            ]
-          )
-          assert.deepInclude(last[2]?.data, { autoRetryEnabled: false })
-        }
-      )
-    }
-  )
+  it.effect("rule P16: the state is that after the commands before it, also while one waits for the disk", () => {
+    const door = Deferred.makeUnsafe<void>()
+    return withSession(
+      {
+        scripts: [emits(overloaded), answer("At last")],
+        retry: waits(HOUR),
+        log: appendsAfter(({ records }) =>
+          records.some(({ name }) => Records.positionOf(name)?.kind === "Wake") ? Deferred.await(door) : Effect.void
+        )
+      },
+      function* ({ ask, responded, sendText, until }) {
+        yield* ask({ type: "prompt", prompt: "Hi" })
+        yield* until("provider-retry")
+        yield* sendText(
+          '{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n' +
+            '{"id":"state","type":"get_state"}\nnonsense\n{"id":"on","type":"set_auto_retry","enabled":true}\n'
+        )
+        yield* Deferred.succeed(door, undefined)
+        const last = (yield* responded(6)).slice(1)
+        assert.deepStrictEqual(
+          last.map(({ id, success }) => [id, success]),
+          [
+            ["now", true],
+            ["then", true],
+            ["state", true],
+            [undefined, false],
+            ["on", true]
+          ]
+        )
+        assert.deepInclude(last[2]?.data, { autoRetryEnabled: false })
+      }
+    )
+  })
 })
 
 describe("lines", () => {
@@ -247,22 +244,20 @@ describe("lines", () => {
     })
   )
 
-  it.effect(
-    "rule P16: commands take effect in the order of their lines, and the last ones are answered after the end",
-    () =>
-      withSession({ scripts: [emits(overloaded)], retry: waits(HOUR) }, function* ({ close, lines, sendText }) {
-        yield* sendText('{"id":1,"type":"prompt","prompt":"Hi"}\n{"id":2,"type":"abort"}\n{"id":3,"type":"retry"}')
-        yield* close
-        const responses = lines().flatMap((line) => (line.includes('"response"') ? [JSON.parse(line)] : []))
-        assert.deepStrictEqual(
-          responses.map(({ id, success }) => [id, success]),
-          [
-            [1, true],
-            [2, true],
-            [3, true]
-          ]
-        )
-      })
+  it.effect("rule P16: commands take effect in the order of their lines; the last are answered after the end", () =>
+    withSession({ scripts: [emits(overloaded)], retry: waits(HOUR) }, function* ({ close, lines, sendText }) {
+      yield* sendText('{"id":1,"type":"prompt","prompt":"Hi"}\n{"id":2,"type":"abort"}\n{"id":3,"type":"retry"}')
+      yield* close
+      const responses = lines().flatMap((line) => (line.includes('"response"') ? [JSON.parse(line)] : []))
+      assert.deepStrictEqual(
+        responses.map(({ id, success }) => [id, success]),
+        [
+          [1, true],
+          [2, true],
+          [3, true]
+        ]
+      )
+    })
   )
 
   it.effect("rule P16: a session whose output is not taken ends five seconds after its input", () =>

@@ -94,22 +94,19 @@ describe("a process with little memory", () => {
     }
   )
 
-  It.live(
-    "rule C11, A10: answers a call with arguments of 5,000 levels as malformed, and the turn continues",
-    function* () {
-      const { calls, url } = yield* provider
-      const directory = yield* Process.directory
-      const service = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
-      const id = yield* service.create()
-      const events = yield* ProcessSetup.turn(service, id, "deep-call")
-      assert.strictEqual(ProcessSetup.endOf(events).status, "completed")
-      assert.strictEqual(Service.shown(events), "It was nested too deeply.")
-      assert.deepStrictEqual(calls, ["deep-call", "nested deeper than 200 levels"])
-      yield* service.end("SIGKILL")
-      const again = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
-      const history = yield* again.history(id)
-      assert.strictEqual(history.at(-1), "assistant: It was nested too deeply.")
-      assert.strictEqual(calls.length, 2)
-    }
-  )
+  It.live("rule C11, A10: answers a call with arguments of 5,000 levels as malformed; the turn goes on", function* () {
+    const { calls, url } = yield* provider
+    const directory = yield* Process.directory
+    const service = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
+    const id = yield* service.create()
+    const events = yield* ProcessSetup.turn(service, id, "deep-call")
+    assert.strictEqual(ProcessSetup.endOf(events).status, "completed")
+    assert.strictEqual(Service.shown(events), "It was nested too deeply.")
+    assert.deepStrictEqual(calls, ["deep-call", "nested deeper than 200 levels"])
+    yield* service.end("SIGKILL")
+    const again = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
+    const history = yield* again.history(id)
+    assert.strictEqual(history.at(-1), "assistant: It was nested too deeply.")
+    assert.strictEqual(calls.length, 2)
+  })
 })

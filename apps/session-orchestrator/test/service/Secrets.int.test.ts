@@ -222,88 +222,85 @@ describe("Leaks", () => {
 })
 
 describe("secrets", () => {
-  It.live(
-    "for any quotation of a provider, no key is in an event, a response, the log, or a byte on disk",
-    function* () {
-      const directory = yield* Process.directory
-      const provider = yield* ScriptedServer.start()
-      provider.fallback({ frames: [] })
-      const service = yield* serve(Process.writeConfig(directory, configOf(provider)))
-      const evidence = new Evidence()
-      const create = (body: object) =>
-        Effect.map(
-          service.call({ path: "/v1/conversations", body }),
-          ({ text }): string => JSON.parse(text).conversationId
-        )
-      const post = (id: string, accept: string) =>
-        service.call({ path: `/v1/conversations/${id}/turns`, headers: { accept }, body: { prompt: "Hello" } })
+  It.live("for any quotation of a provider no key is in an event, a response, the log, a byte on disk", function* () {
+    const directory = yield* Process.directory
+    const provider = yield* ScriptedServer.start()
+    provider.fallback({ frames: [] })
+    const service = yield* serve(Process.writeConfig(directory, configOf(provider)))
+    const evidence = new Evidence()
+    const create = (body: object) =>
+      Effect.map(
+        service.call({ path: "/v1/conversations", body }),
+        ({ text }): string => JSON.parse(text).conversationId
+      )
+    const post = (id: string, accept: string) =>
+      service.call({ path: `/v1/conversations/${id}/turns`, headers: { accept }, body: { prompt: "Hello" } })
 
-      for (const [model, dialect] of [
-        ["openai-like/m", "openai"],
-        ["anthropic-like/m", "anthropic"]
-      ] as const) {
-        for (const [what, response] of quotes(dialect)) {
-          const where = `${dialect}, ${what}`
-          const before = provider.count()
-          const id = yield* create({ model, ...(response === "never" ? { retry: IMPATIENT } : {}) })
-          for (const accept of ACCEPTED) {
-            provider.respond(response)
-            evidence.answer(`${where}, as ${accept}`, yield* post(id, accept))
-          }
-          evidence.answer(`${where}, history`, yield* service.call({ path: `/v1/conversations/${id}/messages` }))
-          evidence.answer(`${where}, state`, yield* service.call({ path: `/v1/conversations/${id}` }))
-          const events = yield* service.open({ path: `/v1/conversations/${id}/events` })
-          evidence.add(`${where}, events`, yield* events.until("turn-end"))
-          assert.isAtLeast(provider.count(), before + ACCEPTED.length)
+    for (const [model, dialect] of [
+      ["openai-like/m", "openai"],
+      ["anthropic-like/m", "anthropic"]
+    ] as const) {
+      for (const [what, response] of quotes(dialect)) {
+        const where = `${dialect}, ${what}`
+        const before = provider.count()
+        const id = yield* create({ model, ...(response === "never" ? { retry: IMPATIENT } : {}) })
+        for (const accept of ACCEPTED) {
+          provider.respond(response)
+          evidence.answer(`${where}, as ${accept}`, yield* post(id, accept))
         }
+        evidence.answer(`${where}, history`, yield* service.call({ path: `/v1/conversations/${id}/messages` }))
+        evidence.answer(`${where}, state`, yield* service.call({ path: `/v1/conversations/${id}` }))
+        const events = yield* service.open({ path: `/v1/conversations/${id}/events` })
+        evidence.add(`${where}, events`, yield* events.until("turn-end"))
+        assert.isAtLeast(provider.count(), before + ACCEPTED.length)
       }
-      for (const model of ["broken/m", "away/m"]) {
-        evidence.answer(model, yield* post(yield* create({ model }), "application/x-ndjson"))
-      }
-
-      // A wait, as the conversation's state shows it.
-      provider.respond({ status: 429, body: { error: { message: quoted } } })
-      const waiting = yield* create({ retry: { schedule: { type: "steps", delays: ["1 hour"] } } })
-      const live = yield* service.open(ProcessSetup.request(waiting, "waits"))
-      evidence.add("a wait", yield* live.until("provider-retry"))
-      evidence.answer("the state of a wait", yield* service.call({ path: `/v1/conversations/${waiting}` }))
-
-      for (const page of ["/metrics", "/docs", "/openapi.json", "/healthz", "/readyz"]) {
-        evidence.answer(page, yield* service.call({ path: page }))
-      }
-      const misuses: ReadonlyArray<Socket.Request> = [
-        { path: `/nowhere?token=${encodeURIComponent(TOKEN)}` },
-        { method: "DELETE", path: "/v1/conversations" },
-        { path: "/v1/conversations", body: `{ "model": "${TOKEN}` },
-        { path: "/v1/conversations", body: { model: [TOKEN], token: TOKEN } },
-        { path: "/v1/conversations", body: "x", headers: { "content-type": "text/plain" } },
-        { path: "/v1/conversations/none/turns", body: { prompt: 1, turnId: { TOKEN } } },
-        { path: "/v1/conversations/none" },
-        {
-          path: "/v1/conversations",
-          body: {},
-          headers: { authorization: `Basic ${Buffer.from(`:${TOKEN}`).toString("base64")}` }
-        },
-        { path: "/v1/conversations", body: {}, headers: { authorization: `Bearer ${TOKEN.slice(0, -1)}` } }
-      ]
-      for (const misuse of misuses) {
-        const answer = yield* service.call(misuse)
-        assert.isAtLeast(answer.status, 400)
-        evidence.answer(`${misuse.method ?? ""} ${misuse.path.split("?")[0]}: ${answer.status}`, answer)
-      }
-
-      evidence.files("on disk while it runs", path.join(directory, "data"))
-      yield* service.stop
-      evidence.files("on disk afterwards", path.join(directory, "data"))
-      evidence.add("the banner and the log", service.recorder.all())
-
-      // The keys were sent, and were quoted: otherwise there was nothing to find.
-      const { headers } = provider.requests()[0] ?? assert.fail("no request")
-      assert.deepInclude(headers, { authorization: `Bearer ${KEY}`, "x-title": HEADER })
-      assert.include(evidence.all, "Incorrect API key provided: [redacted]")
-      assert.deepStrictEqual(evidence.leaks, [])
     }
-  )
+    for (const model of ["broken/m", "away/m"]) {
+      evidence.answer(model, yield* post(yield* create({ model }), "application/x-ndjson"))
+    }
+
+    // A wait, as the conversation's state shows it.
+    provider.respond({ status: 429, body: { error: { message: quoted } } })
+    const waiting = yield* create({ retry: { schedule: { type: "steps", delays: ["1 hour"] } } })
+    const live = yield* service.open(ProcessSetup.request(waiting, "waits"))
+    evidence.add("a wait", yield* live.until("provider-retry"))
+    evidence.answer("the state of a wait", yield* service.call({ path: `/v1/conversations/${waiting}` }))
+
+    for (const page of ["/metrics", "/docs", "/openapi.json", "/healthz", "/readyz"]) {
+      evidence.answer(page, yield* service.call({ path: page }))
+    }
+    const misuses: ReadonlyArray<Socket.Request> = [
+      { path: `/nowhere?token=${encodeURIComponent(TOKEN)}` },
+      { method: "DELETE", path: "/v1/conversations" },
+      { path: "/v1/conversations", body: `{ "model": "${TOKEN}` },
+      { path: "/v1/conversations", body: { model: [TOKEN], token: TOKEN } },
+      { path: "/v1/conversations", body: "x", headers: { "content-type": "text/plain" } },
+      { path: "/v1/conversations/none/turns", body: { prompt: 1, turnId: { TOKEN } } },
+      { path: "/v1/conversations/none" },
+      {
+        path: "/v1/conversations",
+        body: {},
+        headers: { authorization: `Basic ${Buffer.from(`:${TOKEN}`).toString("base64")}` }
+      },
+      { path: "/v1/conversations", body: {}, headers: { authorization: `Bearer ${TOKEN.slice(0, -1)}` } }
+    ]
+    for (const misuse of misuses) {
+      const answer = yield* service.call(misuse)
+      assert.isAtLeast(answer.status, 400)
+      evidence.answer(`${misuse.method ?? ""} ${misuse.path.split("?")[0]}: ${answer.status}`, answer)
+    }
+
+    evidence.files("on disk while it runs", path.join(directory, "data"))
+    yield* service.stop
+    evidence.files("on disk afterwards", path.join(directory, "data"))
+    evidence.add("the banner and the log", service.recorder.all())
+
+    // The keys were sent, and were quoted: otherwise there was nothing to find.
+    const { headers } = provider.requests()[0] ?? assert.fail("no request")
+    assert.deepInclude(headers, { authorization: `Bearer ${KEY}`, "x-title": HEADER })
+    assert.include(evidence.all, "Incorrect API key provided: [redacted]")
+    assert.deepStrictEqual(evidence.leaks, [])
+  })
 
   It.live("a bug that handles a key shows a client nothing, and the log nothing of the key", function* () {
     const directory = yield* Process.directory

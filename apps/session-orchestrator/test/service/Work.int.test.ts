@@ -105,59 +105,56 @@ describe("a turn by its id", () => {
 })
 
 describe("lists", () => {
-  It.live(
-    "rule X15: turns are listed by status, model and time, page by page; what makes no sense is 400",
-    function* () {
-      const service = yield* Service.start({ retry: Service.LONG })
-      ProcessSetup.script(service.provider, {
-        "Why?": [ProcessSetup.answer("Because.")],
-        "How?": [{ status: 400, body: "No." }],
-        "When?": [ProcessSetup.overloaded]
-      })
-      for (const [turnId, prompt, wanted] of [
-        ["one", "Why?", "completed"],
-        ["two", "How?", "failed"],
-        ["three", "When?", "waiting"]
-      ] as const) {
-        yield* submit(service, { prompt, turnId })
-        yield* until(service, turnId, wanted)
-      }
-      yield* service.call(ProcessSetup.submission("three", "four"))
-      const list = (query: string) =>
-        Effect.map(service.call({ path: `/v1/turns${query}` }), ({ text }) => JSON.parse(text))
-      const ids = (query: string) =>
-        Effect.map(list(query), ({ turns }) => turns.map(({ turnId }: { readonly turnId: string }) => turnId))
-
-      assert.deepStrictEqual(yield* ids(""), ["four", "three", "two", "one"])
-      assert.deepStrictEqual(yield* ids("?status=failed&model=scripted"), ["two"])
-      assert.deepStrictEqual(yield* ids("?status=waiting&model=scripted/m"), ["three"])
-      assert.deepStrictEqual(yield* ids("?status=queued"), ["four"])
-      assert.deepStrictEqual(yield* ids("?model=other"), [])
-      assert.deepStrictEqual(yield* ids("?status=completed&since=2100-01-01T00:00:00Z"), [])
-      const { turns } = yield* list("?status=failed")
-      assert.deepInclude(turns[0], { status: "failed", prompt: "How?", model: "scripted/m", attempts: 1 })
-      assert.strictEqual(turns[0].error.code, "400")
-
-      const first = yield* list("?limit=3")
-      const second = yield* list(`?limit=3&cursor=${first.next}`)
-      assert.deepStrictEqual([first.turns.length, second.turns.length, second.next], [3, 1, undefined])
-      for (const query of [
-        "?cursor=garbage",
-        `?cursor=${first.next}&status=failed`,
-        "?limit=0",
-        "?limit=1e9",
-        "?limit=x",
-        "?since=yesterday",
-        "?status=gone"
-      ]) {
-        const { status, text } = yield* service.call({ path: `/v1/turns${query}` })
-        assert.deepStrictEqual([query, status, JSON.parse(text).type], [query, 400, "/docs#problem-invalid-request"])
-      }
-      const conversations = JSON.parse((yield* service.call({ path: "/v1/conversations?limit=1" })).text)
-      assert.deepInclude(conversations.conversations[0], { conversationId: "three", lastTurnId: "four", isBusy: true })
-      assert.isString(conversations.next)
+  It.live("rule X15: turns are listed by status, model and time, in pages; what makes no sense is 400", function* () {
+    const service = yield* Service.start({ retry: Service.LONG })
+    ProcessSetup.script(service.provider, {
+      "Why?": [ProcessSetup.answer("Because.")],
+      "How?": [{ status: 400, body: "No." }],
+      "When?": [ProcessSetup.overloaded]
+    })
+    for (const [turnId, prompt, wanted] of [
+      ["one", "Why?", "completed"],
+      ["two", "How?", "failed"],
+      ["three", "When?", "waiting"]
+    ] as const) {
+      yield* submit(service, { prompt, turnId })
+      yield* until(service, turnId, wanted)
     }
-  )
+    yield* service.call(ProcessSetup.submission("three", "four"))
+    const list = (query: string) =>
+      Effect.map(service.call({ path: `/v1/turns${query}` }), ({ text }) => JSON.parse(text))
+    const ids = (query: string) =>
+      Effect.map(list(query), ({ turns }) => turns.map(({ turnId }: { readonly turnId: string }) => turnId))
+
+    assert.deepStrictEqual(yield* ids(""), ["four", "three", "two", "one"])
+    assert.deepStrictEqual(yield* ids("?status=failed&model=scripted"), ["two"])
+    assert.deepStrictEqual(yield* ids("?status=waiting&model=scripted/m"), ["three"])
+    assert.deepStrictEqual(yield* ids("?status=queued"), ["four"])
+    assert.deepStrictEqual(yield* ids("?model=other"), [])
+    assert.deepStrictEqual(yield* ids("?status=completed&since=2100-01-01T00:00:00Z"), [])
+    const { turns } = yield* list("?status=failed")
+    assert.deepInclude(turns[0], { status: "failed", prompt: "How?", model: "scripted/m", attempts: 1 })
+    assert.strictEqual(turns[0].error.code, "400")
+
+    const first = yield* list("?limit=3")
+    const second = yield* list(`?limit=3&cursor=${first.next}`)
+    assert.deepStrictEqual([first.turns.length, second.turns.length, second.next], [3, 1, undefined])
+    for (const query of [
+      "?cursor=garbage",
+      `?cursor=${first.next}&status=failed`,
+      "?limit=0",
+      "?limit=1e9",
+      "?limit=x",
+      "?since=yesterday",
+      "?status=gone"
+    ]) {
+      const { status, text } = yield* service.call({ path: `/v1/turns${query}` })
+      assert.deepStrictEqual([query, status, JSON.parse(text).type], [query, 400, "/docs#problem-invalid-request"])
+    }
+    const conversations = JSON.parse((yield* service.call({ path: "/v1/conversations?limit=1" })).text)
+    assert.deepInclude(conversations.conversations[0], { conversationId: "three", lastTurnId: "four", isBusy: true })
+    assert.isString(conversations.next)
+  })
 })
 
 describe("labels", () => {

@@ -46,7 +46,7 @@ describe("Limiter", () => {
   })
 
   It.effect(
-    "Limiter.L4: other processes' use counts, and is checked again if nothing else would wake the call",
+    "Limiter.L4: other processes' use counts; it is checked again if nothing else wakes the call",
     function* () {
       const clock = new ManualClock()
       const limiter = new Limiter({ calls: 1 }, clock)

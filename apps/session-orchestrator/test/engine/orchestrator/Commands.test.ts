@@ -158,7 +158,7 @@ describe("a command", () => {
 
 describe("a command that names no turn", () => {
   it.effect(
-    "Commands.M3: is reported as not carried out where the disk does not answer whether an earlier turn has it",
+    "Commands.M3: is reported as not carried out where the disk does not answer if an earlier turn has it",
     () =>
       withService(
         {

@@ -295,40 +295,37 @@ describe("a conversation with settings of its own", () => {
     )
   )
 
-  it.effect(
-    "a start that cannot read the unfinished turns refuses calls with the reason, and accepts them once it can",
-    () => {
-      const damaged = new StorageError({ message: "Could not read the turns: the file is damaged." })
-      let isDamaged = true
-      return withService(
-        {
-          scripts: [],
-          log: (real) => ({
-            tail: (of) => Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.tail(of)))
+  it.effect("a start that cannot read the unfinished turns refuses calls with the reason, until it can", () => {
+    const damaged = new StorageError({ message: "Could not read the turns: the file is damaged." })
+    let isDamaged = true
+    return withService(
+      {
+        scripts: [],
+        log: (real) => ({
+          tail: (of) => Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.tail(of)))
+        })
+      },
+      function* ({ conversations }) {
+        const id = yield* conversations.create({})
+        for (const call of [
+          conversations.prompt(id, { prompt: "Hi" }),
+          conversations.state(id),
+          conversations.messages(id),
+          conversations.abort(id)
+        ]) {
+          const asked = yield* Effect.forkChild(Effect.exit(Effect.asVoid<unknown, unknown, never>(call)), {
+            startImmediately: true
           })
-        },
-        function* ({ conversations }) {
-          const id = yield* conversations.create({})
-          for (const call of [
-            conversations.prompt(id, { prompt: "Hi" }),
-            conversations.state(id),
-            conversations.messages(id),
-            conversations.abort(id)
-          ]) {
-            const asked = yield* Effect.forkChild(Effect.exit(Effect.asVoid<unknown, unknown, never>(call)), {
-              startImmediately: true
-            })
-            yield* TestClock.adjust("7999 millis")
-            assert.isUndefined(asked.pollUnsafe())
-            yield* TestClock.adjust("1 milli")
-            const exit = yield* Fiber.join(asked)
-            assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "it was taken", damaged.message)
-          }
-          isDamaged = false
-          yield* TestClock.adjust("5 seconds")
-          assert.strictEqual((yield* conversations.state(id)).status, "idle")
+          yield* TestClock.adjust("7999 millis")
+          assert.isUndefined(asked.pollUnsafe())
+          yield* TestClock.adjust("1 milli")
+          const exit = yield* Fiber.join(asked)
+          assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "it was taken", damaged.message)
         }
-      )
-    }
-  )
+        isDamaged = false
+        yield* TestClock.adjust("5 seconds")
+        assert.strictEqual((yield* conversations.state(id)).status, "idle")
+      }
+    )
+  })
 })

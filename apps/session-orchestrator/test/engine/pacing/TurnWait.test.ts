@@ -43,23 +43,20 @@ describe("a wait", () => {
     assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
   })
 
-  It.effect(
-    "rule X11: loses no command that arrives while its end becomes a question: the command answers it",
-    function* () {
-      const wait = new TurnWait()
-      const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
-      assert.deepStrictEqual(yield* sleeps(wait, Effect.void, () => {}), { type: "elapsed" })
-      const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
-      wait.recordedEnd({ type: "asked", asks, until: 9 })
-      assert.isUndefined(answer())
-      wait.open()
-      const wake = yield* sleeps(wait, Effect.never, () => {})
-      assert.deepStrictEqual(wake, { type: "now", by: by("a") })
-      wait.recordedEnd(wake)
-      yield* Effect.yieldNow
-      assert.isTrue(answer())
-    }
-  )
+  It.effect("rule X11: loses no command that comes while its end becomes a question: that answers it", function* () {
+    const wait = new TurnWait()
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
+    assert.deepStrictEqual(yield* sleeps(wait, Effect.void, () => {}), { type: "elapsed" })
+    const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
+    wait.recordedEnd({ type: "asked", asks, until: 9 })
+    assert.isUndefined(answer())
+    wait.open()
+    const wake = yield* sleeps(wait, Effect.never, () => {})
+    assert.deepStrictEqual(wake, { type: "now", by: by("a") })
+    wait.recordedEnd(wake)
+    yield* Effect.yieldNow
+    assert.isTrue(answer())
+  })
 
   It.effect("TurnWait.W4: a command that was never recorded is answered by the turn's outcome", function* () {
     for (const [outcome, expected] of [
@@ -94,7 +91,7 @@ describe("a wait", () => {
   )
 
   It.effect(
-    "rule X4: an end that was moved does not end the wait, though its time had come (TurnWait.W3)",
+    "rule X4: an end that was moved does not end the wait though its time had come (TurnWait.W3)",
     function* () {
       const wait = new TurnWait()
       wait.elapse()

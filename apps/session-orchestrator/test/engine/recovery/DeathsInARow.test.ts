@@ -36,56 +36,51 @@ const left = Effect.fnUntraced(function* (...deaths: ReadonlyArray<number>) {
   return storage
 })
 
-it.effect(
-  "rules X14, P14: one that waits to run alone is ended by an abort at once; an orderly stop restarts the count",
-  () =>
-    Effect.gen(function* () {
-      const storage = yield* left(3, 3)
-      yield* withService(
-        { scripts: [hangs(yield* Deferred.make<void>())], storage },
-        function* ({ conversations, stop }) {
-          yield* settled
-          assert.isTrue(yield* conversations.abort(conversationId(2)))
-          assert.strictEqual((yield* conversations.result(turnId(2))).end.status, "aborted")
-          yield* stop
-        }
-      )
-      const { find } = yield* Effect.provide(Interruptions.Interruptions, storage)
-      assert.deepInclude(Option.getOrThrow(yield* find(turnId(1))), { deaths: 0, isOrderly: true })
-    }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
+it.effect("rules X14, P14: one that waits to run alone is ended by an abort at once; an orderly stop resets it", () =>
+  Effect.gen(function* () {
+    const storage = yield* left(3, 3)
+    yield* withService(
+      { scripts: [hangs(yield* Deferred.make<void>())], storage },
+      function* ({ conversations, stop }) {
+        yield* settled
+        assert.isTrue(yield* conversations.abort(conversationId(2)))
+        assert.strictEqual((yield* conversations.result(turnId(2))).end.status, "aborted")
+        yield* stop
+      }
+    )
+    const { find } = yield* Effect.provide(Interruptions.Interruptions, storage)
+    assert.deepInclude(Option.getOrThrow(yield* find(turnId(1))), { deaths: 0, isOrderly: true })
+  }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
 )
 
-it.effect(
-  "rule X14: one that waits to run alone leaves its place to those that are due, and is noted when it may",
-  () =>
-    Effect.gen(function* () {
-      const seen: Array<string> = []
-      const interruption = { ...Interruption.none("gone"), deaths: Interruption.SUSPECT }
-      const turn = new TurnLife(turnId(1), "queued", { interruption })
-      turn.hold("place", { weigh: () => {}, ready: () => {}, leave: () => void seen.push("left") })
-      let admit = () => {}
-      const presence = { progressed: () => {}, leave: () => {} }
-      // The entry uses these services alone.
-      const services = {
-        interruptions: {
-          note: (_: unknown, { isAlone }: Interruption.Interruption) =>
-            Effect.sync(() => seen.push(`alone: ${isAlone}`))
-        },
-        quarantine: {
-          request: (isSuspect: boolean, enter: () => void) => (
-            (admit = enter),
-            seen.push(`suspect: ${isSuspect}`),
-            presence
-          )
-        },
-        patiently: () => identity
-      } as unknown as TurnServices
-      const entering = yield* Effect.forkChild(InterruptedTurns.enter(services, new Session(conversationId(1)), turn), {
-        startImmediately: true
-      })
-      assert.deepStrictEqual(seen, ["suspect: true", "left"])
-      admit()
-      assert.isUndefined(yield* Fiber.join(entering))
-      assert.deepStrictEqual(seen, ["suspect: true", "left", "alone: true"])
+it.effect("rule X14: one that waits to run alone leaves its place to those that are due; it is noted when it may", () =>
+  Effect.gen(function* () {
+    const seen: Array<string> = []
+    const interruption = { ...Interruption.none("gone"), deaths: Interruption.SUSPECT }
+    const turn = new TurnLife(turnId(1), "queued", { interruption })
+    turn.hold("place", { weigh: () => {}, ready: () => {}, leave: () => void seen.push("left") })
+    let admit = () => {}
+    const presence = { progressed: () => {}, leave: () => {} }
+    // The entry uses these services alone.
+    const services = {
+      interruptions: {
+        note: (_: unknown, { isAlone }: Interruption.Interruption) => Effect.sync(() => seen.push(`alone: ${isAlone}`))
+      },
+      quarantine: {
+        request: (isSuspect: boolean, enter: () => void) => (
+          (admit = enter),
+          seen.push(`suspect: ${isSuspect}`),
+          presence
+        )
+      },
+      patiently: () => identity
+    } as unknown as TurnServices
+    const entering = yield* Effect.forkChild(InterruptedTurns.enter(services, new Session(conversationId(1)), turn), {
+      startImmediately: true
     })
+    assert.deepStrictEqual(seen, ["suspect: true", "left"])
+    admit()
+    assert.isUndefined(yield* Fiber.join(entering))
+    assert.deepStrictEqual(seen, ["suspect: true", "left", "alone: true"])
+  })
 )

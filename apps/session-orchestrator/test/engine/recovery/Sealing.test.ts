@@ -57,15 +57,12 @@ const waited = [
 ]
 
 describe("a turn that is sealed without being run", () => {
-  It.effect(
-    "rule C10: fails with the failure that stopped it, behind its events, and watchers get the seal",
-    function* () {
-      const { end, lastId, session, types } = yield* sealed([])
-      assert.deepStrictEqual(types, ["turn-start", "error", "turn-end"])
-      assert.deepInclude(end, { status: "failed", endedAt: 100_000, attempts: 0, sleptMs: 0, error: failure })
-      assert.strictEqual(session.hub.lastId, lastId)
-    }
-  )
+  It.effect("rule C10: fails with what stopped it, behind its events, and watchers get the seal", function* () {
+    const { end, lastId, session, types } = yield* sealed([])
+    assert.deepStrictEqual(types, ["turn-start", "error", "turn-end"])
+    assert.deepInclude(end, { status: "failed", endedAt: 100_000, attempts: 0, sleptMs: 0, error: failure })
+    assert.strictEqual(session.hub.lastId, lastId)
+  })
 
   It.effect("rule C10: gets the opening of a turn if it has no event yet", function* () {
     const { types } = yield* sealed([], [])

@@ -249,32 +249,29 @@ describe("a turn that other runners had before", () => {
     assert.include(refusal, "The limit spend[0]")
   })
 
-  It.effect(
-    "rule X11: an answer of the target that an earlier turn has moved to has that target's price",
-    function* () {
-      const end = {
-        status: "completed",
-        attempts: 1,
-        sleptMs: 0,
-        endedAt: 0,
-        usage: { inputTokens: 10, outputTokens: 5 }
-      }
-      const row = { model: "test/dear", turn: { turnId, end }, labels: { tags: [] } } as unknown as TurnRow
-      const rows = ({ status }: TurnFilter) => (status === "completed" ? [row] : [])
-      const prices = { "test/dear": { input: 1e6, output: 0 }, "cheap/m": { input: 0, output: 0 } }
-      const spending = yield* Spending.make(
-        { limits: [{ per: "day", money: 1, then: "fail" }], prices, isShared: false },
-        {
-          lists: {
-            turns: (filter) => Effect.succeed({ rows: rows(filter), next: undefined }),
-            labelsOf: () => Effect.succeed({})
-          },
-          log: { load: () => Effect.succeed([GivenRecords.begins("cheap")]) }
-        }
-      )
-      assert.isUndefined(yield* refusalOf(spending, { conversationId, turnId: Ids.TurnId.make("b"), tags: [] }))
+  It.effect("rule X11: an answer of the target that an earlier turn moved to has that target's price", function* () {
+    const end = {
+      status: "completed",
+      attempts: 1,
+      sleptMs: 0,
+      endedAt: 0,
+      usage: { inputTokens: 10, outputTokens: 5 }
     }
-  )
+    const row = { model: "test/dear", turn: { turnId, end }, labels: { tags: [] } } as unknown as TurnRow
+    const rows = ({ status }: TurnFilter) => (status === "completed" ? [row] : [])
+    const prices = { "test/dear": { input: 1e6, output: 0 }, "cheap/m": { input: 0, output: 0 } }
+    const spending = yield* Spending.make(
+      { limits: [{ per: "day", money: 1, then: "fail" }], prices, isShared: false },
+      {
+        lists: {
+          turns: (filter) => Effect.succeed({ rows: rows(filter), next: undefined }),
+          labelsOf: () => Effect.succeed({})
+        },
+        log: { load: () => Effect.succeed([GivenRecords.begins("cheap")]) }
+      }
+    )
+    assert.isUndefined(yield* refusalOf(spending, { conversationId, turnId: Ids.TurnId.make("b"), tags: [] }))
+  })
 
   for (const per of ["turn", "conversation"] as const)
     It.effect(
@@ -288,68 +285,62 @@ describe("a turn that other runners had before", () => {
 })
 
 describe("the first attempt of a call that is not on disk", () => {
-  It.effect(
-    "Spending.P3: is made by what is in memory while the database is away, and no second one asks it",
-    function* () {
-      let reads = 0
-      let isAway = false
-      const away = new StorageError({ message: "The database is away." })
-      const read = <A>(found: A) => Effect.suspend(() => (reads++, isAway ? Effect.fail(away) : Effect.succeed(found)))
-      const limits = [{ per: "turn", tokens: 30, then: "fail" }] as const
-      const sources = {
-        lists: { turns: () => read({ rows: [], next: undefined }), labelsOf: () => read({ tags: [] }) },
-        log: { load: () => read([]) }
-      }
-      const spending = yield* Spending.make({ limits, prices: {}, isShared: true }, sources)
-      isAway = true
-      yield* TestClock.adjust(Duration.millis(Spending.REREAD_MS))
-      const asked: Array<number> = []
-      for (const turnId of ["one", "two"].map((id) => Ids.TurnId.make(id))) {
-        const own = { conversationId: Ids.ConversationId.make("draft"), turnId, tags: [], isDraft: true }
-        reads = 0
-        yield* refusalOf(spending, own)
-        asked.push(reads)
-      }
-      assert.deepStrictEqual(asked, [1, 0])
+  It.effect("Spending.P3: is made by what is in memory while the database is away; no other asks it", function* () {
+    let reads = 0
+    let isAway = false
+    const away = new StorageError({ message: "The database is away." })
+    const read = <A>(found: A) => Effect.suspend(() => (reads++, isAway ? Effect.fail(away) : Effect.succeed(found)))
+    const limits = [{ per: "turn", tokens: 30, then: "fail" }] as const
+    const sources = {
+      lists: { turns: () => read({ rows: [], next: undefined }), labelsOf: () => read({ tags: [] }) },
+      log: { load: () => read([]) }
     }
-  )
+    const spending = yield* Spending.make({ limits, prices: {}, isShared: true }, sources)
+    isAway = true
+    yield* TestClock.adjust(Duration.millis(Spending.REREAD_MS))
+    const asked: Array<number> = []
+    for (const turnId of ["one", "two"].map((id) => Ids.TurnId.make(id))) {
+      const own = { conversationId: Ids.ConversationId.make("draft"), turnId, tags: [], isDraft: true }
+      reads = 0
+      yield* refusalOf(spending, own)
+      asked.push(reads)
+    }
+    assert.deepStrictEqual(asked, [1, 0])
+  })
 })
 
 describe("a limit that is raised", () => {
-  It.effect(
-    "rule X11: Spending.P6: is raised at every runner before that refuses a call, until midnight",
-    function* () {
-      const stored: Array<SpendRaise> = []
-      let isFull = true
-      const full = new StorageError({ message: "The disk is full." })
-      const sources = {
-        ...NOTHING,
-        raises: {
-          load: (now: number) => Effect.sync(() => stored.filter(({ until }) => until > now)),
-          add: (raise: SpendRaise) =>
-            Effect.suspend(() => (isFull ? Effect.fail(full) : Effect.sync(() => void stored.push(raise))))
-        }
+  It.effect("rule X11: Spending.P6: is raised at each runner before that refuses a call, until midnight", function* () {
+    const stored: Array<SpendRaise> = []
+    let isFull = true
+    const full = new StorageError({ message: "The disk is full." })
+    const sources = {
+      ...NOTHING,
+      raises: {
+        load: (now: number) => Effect.sync(() => stored.filter(({ until }) => until > now)),
+        add: (raise: SpendRaise) =>
+          Effect.suspend(() => (isFull ? Effect.fail(full) : Effect.sync(() => void stored.push(raise))))
       }
-      const limits = [{ per: "day", tokens: 0, then: "fail" }] as const
-      const make = Spending.make({ limits, prices: {}, isShared: true }, sources)
-      const [one, two] = [yield* make, yield* make]
-      const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
-      const refusal = () => refusalOf(two, { ...ids, tags: [] })
-      assert.include(yield* refusal(), "spend[0]")
-      assert.strictEqual(yield* Effect.flip(two.raise({ limit: 0, tokens: 30 })), full)
-      assert.include(yield* refusal(), "spend[0]")
-      isFull = false
-      const none = yield* Effect.flip(one.raise({ limit: 0 }))
-      assert.strictEqual(none.message, "spend[0] allows nothing: name money or tokens.")
-      const raised = yield* one.raise({ limit: 0, tokens: 30 })
-      assert.strictEqual(raised.tokens, 30)
-      // A repeated raise allows no more.
-      assert.strictEqual((yield* one.raise({ limit: 0, tokens: 30 })).tokens, 30)
-      assert.isUndefined(yield* refusal())
-      yield* TestClock.adjust("24 hours")
-      assert.include(yield* refusal(), "spend[0]")
     }
-  )
+    const limits = [{ per: "day", tokens: 0, then: "fail" }] as const
+    const make = Spending.make({ limits, prices: {}, isShared: true }, sources)
+    const [one, two] = [yield* make, yield* make]
+    const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+    const refusal = () => refusalOf(two, { ...ids, tags: [] })
+    assert.include(yield* refusal(), "spend[0]")
+    assert.strictEqual(yield* Effect.flip(two.raise({ limit: 0, tokens: 30 })), full)
+    assert.include(yield* refusal(), "spend[0]")
+    isFull = false
+    const none = yield* Effect.flip(one.raise({ limit: 0 }))
+    assert.strictEqual(none.message, "spend[0] allows nothing: name money or tokens.")
+    const raised = yield* one.raise({ limit: 0, tokens: 30 })
+    assert.strictEqual(raised.tokens, 30)
+    // A repeated raise allows no more.
+    assert.strictEqual((yield* one.raise({ limit: 0, tokens: 30 })).tokens, 30)
+    assert.isUndefined(yield* refusal())
+    yield* TestClock.adjust("24 hours")
+    assert.include(yield* refusal(), "spend[0]")
+  })
 
   It.effect("names the tag or the conversation that its limit has a sum for, and no other", function* () {
     const limits = [{ per: "tag" }, { per: "tag", tag: "x" }, { per: "conversation" }] as const
@@ -370,63 +361,57 @@ describe("a limit that is raised", () => {
     assert.strictEqual(yield* words({ limit: 3 }), unknown)
   })
 
-  It.effect(
-    "is in force as its row has it, where its client leaves meanwhile, and where two are raised at once",
-    function* () {
-      const rows: Array<SpendRaise> = []
-      const written = yield* Deferred.make<void>()
-      const sources = {
-        ...NOTHING,
-        raises: {
-          load: () => Effect.succeed([]),
-          add: (raise: SpendRaise) =>
-            Effect.andThen(
-              Effect.sync(() => rows.push(raise)),
-              Deferred.await(written)
-            )
-        }
+  It.effect("is in force as its row has it, where its client leaves, and where two are raised at once", function* () {
+    const rows: Array<SpendRaise> = []
+    const written = yield* Deferred.make<void>()
+    const sources = {
+      ...NOTHING,
+      raises: {
+        load: () => Effect.succeed([]),
+        add: (raise: SpendRaise) =>
+          Effect.andThen(
+            Effect.sync(() => rows.push(raise)),
+            Deferred.await(written)
+          )
       }
-      const limits = [{ per: "day", tokens: 1, then: "fail" }] as const
-      const spending = yield* Spending.make({ limits, prices: {}, isShared: false }, sources)
-      const left = yield* Effect.forkChild(spending.raise({ limit: 0, tokens: 60 }), { startImmediately: true })
-      const smaller = yield* Effect.forkChild(spending.raise({ limit: 0, tokens: 5 }), { startImmediately: true })
-      const leaving = yield* Effect.forkChild(Fiber.interrupt(left), { startImmediately: true })
-      yield* Deferred.succeed(written, undefined)
-      yield* Fiber.join(leaving)
-      assert.strictEqual((yield* Fiber.join(smaller)).tokens, 61)
-      assert.deepStrictEqual(
-        rows.map(({ tokens }) => tokens),
-        [61, 61]
-      )
     }
-  )
+    const limits = [{ per: "day", tokens: 1, then: "fail" }] as const
+    const spending = yield* Spending.make({ limits, prices: {}, isShared: false }, sources)
+    const left = yield* Effect.forkChild(spending.raise({ limit: 0, tokens: 60 }), { startImmediately: true })
+    const smaller = yield* Effect.forkChild(spending.raise({ limit: 0, tokens: 5 }), { startImmediately: true })
+    const leaving = yield* Effect.forkChild(Fiber.interrupt(left), { startImmediately: true })
+    yield* Deferred.succeed(written, undefined)
+    yield* Fiber.join(leaving)
+    assert.strictEqual((yield* Fiber.join(smaller)).tokens, 61)
+    assert.deepStrictEqual(
+      rows.map(({ tokens }) => tokens),
+      [61, 61]
+    )
+  })
 
-  It.effect(
-    "rule X11: Spending.P6: is raised once: a turn that goes on at another runner has not been answered",
-    function* () {
-      const stored: Array<SpendRaise> = []
-      const tokens = { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }
-      const sources = {
-        ...NOTHING,
-        answered: { between: () => Effect.succeed([{ hour: 0, target: "test/m", calls: 1, unreported: 0, tokens }]) },
-        raises: {
-          load: () => Effect.sync(() => [...stored]),
-          add: (raise: SpendRaise) => Effect.sync(() => void stored.push(raise))
-        }
+  It.effect("rule X11: Spending.P6: is raised once: a turn that went on at another runner has no answer", function* () {
+    const stored: Array<SpendRaise> = []
+    const tokens = { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }
+    const sources = {
+      ...NOTHING,
+      answered: { between: () => Effect.succeed([{ hour: 0, target: "test/m", calls: 1, unreported: 0, tokens }]) },
+      raises: {
+        load: () => Effect.sync(() => [...stored]),
+        add: (raise: SpendRaise) => Effect.sync(() => void stored.push(raise))
       }
-      const limits = [{ per: "day", tokens: 10, then: "ask" }] as const
-      const make = Spending.make({ limits, prices: {}, isShared: true }, sources)
-      const [one, two] = [yield* make, yield* make]
-      const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
-      assert.isDefined(yield* refusalOf(two, { ...ids, tags: [] }))
-      yield* one.raise({ limit: 0, tokens: 5 })
-      assert.isUndefined(yield* refusalOf(two, { ...ids, tags: [] }, 1))
-      assert.deepStrictEqual(
-        stored.map(({ tokens }) => tokens),
-        [15]
-      )
     }
-  )
+    const limits = [{ per: "day", tokens: 10, then: "ask" }] as const
+    const make = Spending.make({ limits, prices: {}, isShared: true }, sources)
+    const [one, two] = [yield* make, yield* make]
+    const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+    assert.isDefined(yield* refusalOf(two, { ...ids, tags: [] }))
+    yield* one.raise({ limit: 0, tokens: 5 })
+    assert.isUndefined(yield* refusalOf(two, { ...ids, tags: [] }, 1))
+    assert.deepStrictEqual(
+      stored.map(({ tokens }) => tokens),
+      [15]
+    )
+  })
 })
 
 describe("rule X11: a limit of the day that asks", () => {

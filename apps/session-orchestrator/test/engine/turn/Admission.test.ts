@@ -71,46 +71,43 @@ const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Serv
   )
 }
 
-gated(
-  "rule X1, X5: the record of a wait has what the gate keeps of the turn, unless the retry goes elsewhere",
-  function* () {
-    const gates = yield* Gates.Gates
-    const gatekeeper = gates.of(request) ?? expect.fail("it has no gate")
-    const past = { odd: 1.5, restsUntil: 9_000 }
-    const { turnId } = request
-    const wait = { gatekeeper, turnId, since: 0, waitMs: 5_000, notBefore: 0, isWanted: false, mayShare: true, past }
-    gatekeeper.enter({ ...wait, wake: () => {}, held: () => {} })
-    const { calls, service } = provider()
-    const turn = new TurnLife(turnId)
-    yield* Effect.forkChild(
-      Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request))
-    )
-    while (calls.length === 0) yield* Effect.yieldNow
-    const { router, strategy } = Admission.remembering(turn)
-    const policy: RetryStrategy.Deciding = { delayFor: () => Duration.seconds(5), budget: { measure: "scheduled" } }
-    const deciding = strategy(policy)
-    const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
-    expect(deciding.decide?.(0, overloaded, spent)?.basis).toEqual({ past })
-    const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 5_000, basis: { ways: [] } } as const
-    for (const [directive, basis] of [
-      [retry, { ways: [], past }],
-      [{ ...retry, route: { target: request.target } }, { ways: [] }]
-    ] as const) {
-      const routed = router({
-        begin: () => expect.fail("the turn has begun"),
-        direct: () => Effect.succeed(directive)
-      })
-      const situation = { failure: overloaded, contentSeen: false, retries: 0, defects: 0, spent, now: 0 }
-      const question = {
-        primary: request.target,
-        current: undefined,
-        state: undefined,
-        request: { ...request, system: undefined }
-      }
-      expect((yield* routed.direct(situation, question)).basis).toEqual(basis)
+gated("rule X1, X5: the record of a wait has what the gate keeps of the turn, but for a retry elsewhere", function* () {
+  const gates = yield* Gates.Gates
+  const gatekeeper = gates.of(request) ?? expect.fail("it has no gate")
+  const past = { odd: 1.5, restsUntil: 9_000 }
+  const { turnId } = request
+  const wait = { gatekeeper, turnId, since: 0, waitMs: 5_000, notBefore: 0, isWanted: false, mayShare: true, past }
+  gatekeeper.enter({ ...wait, wake: () => {}, held: () => {} })
+  const { calls, service } = provider()
+  const turn = new TurnLife(turnId)
+  yield* Effect.forkChild(
+    Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request))
+  )
+  while (calls.length === 0) yield* Effect.yieldNow
+  const { router, strategy } = Admission.remembering(turn)
+  const policy: RetryStrategy.Deciding = { delayFor: () => Duration.seconds(5), budget: { measure: "scheduled" } }
+  const deciding = strategy(policy)
+  const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
+  expect(deciding.decide?.(0, overloaded, spent)?.basis).toEqual({ past })
+  const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 5_000, basis: { ways: [] } } as const
+  for (const [directive, basis] of [
+    [retry, { ways: [], past }],
+    [{ ...retry, route: { target: request.target } }, { ways: [] }]
+  ] as const) {
+    const routed = router({
+      begin: () => expect.fail("the turn has begun"),
+      direct: () => Effect.succeed(directive)
+    })
+    const situation = { failure: overloaded, contentSeen: false, retries: 0, defects: 0, spent, now: 0 }
+    const question = {
+      primary: request.target,
+      current: undefined,
+      state: undefined,
+      request: { ...request, system: undefined }
     }
+    expect((yield* routed.direct(situation, question)).basis).toEqual(basis)
   }
-)
+})
 
 describe("a call to a provider with limits", () => {
   oneAtOnce("waits for its permit without a time limit, and no limit on silence counts meanwhile", function* () {
@@ -174,25 +171,18 @@ describe("a call to a provider with limits", () => {
     expect(gates.limiterOf("own")?.use.underway).toBe(0)
   })
 
-  gated(
-    "rule X5: is made where a shared failure would end the turn, and in the place of an attempt elsewhere",
-    function* () {
-      const gates = yield* Gates.Gates
-      shut(gates.of({ target: request.target }) ?? expect.fail("there is no gate"))
-      const isCalled = Effect.fnUntraced(function* (goesOn: boolean, attempt: number) {
-        const { calls, service } = provider()
-        const turn = new TurnLife(request.turnId)
-        const gated = Admission.throughGates(service, gates, turn, ({ shared }) => shared === true && goesOn, false)
-        yield* Effect.forkChild(Stream.runDrain(gated.stream({ ...request, attempt })), { startImmediately: true })
-        return calls.length === 1
-      })
-      expect([yield* isCalled(true, 0), yield* isCalled(false, 0), yield* isCalled(true, 1)]).toEqual([
-        false,
-        true,
-        true
-      ])
-    }
-  )
+  gated("rule X5: is made where a shared failure would end the turn, and for an attempt elsewhere", function* () {
+    const gates = yield* Gates.Gates
+    shut(gates.of({ target: request.target }) ?? expect.fail("there is no gate"))
+    const isCalled = Effect.fnUntraced(function* (goesOn: boolean, attempt: number) {
+      const { calls, service } = provider()
+      const turn = new TurnLife(request.turnId)
+      const gated = Admission.throughGates(service, gates, turn, ({ shared }) => shared === true && goesOn, false)
+      yield* Effect.forkChild(Stream.runDrain(gated.stream({ ...request, attempt })), { startImmediately: true })
+      return calls.length === 1
+    })
+    expect([yield* isCalled(true, 0), yield* isCalled(false, 0), yield* isCalled(true, 1)]).toEqual([false, true, true])
+  })
 
   gated(
     "rule X4: that a person ordered in an earlier life of the turn is made, whatever is known of its endpoint",

@@ -65,30 +65,27 @@ describe("a turn whose tool server is not up", () => {
     ).pipe(Effect.provide(log.layer))
   })
 
-  it.effect(
-    "is held until a required server is up, and then runs; clients that connect meanwhile get the event",
-    () => {
-      const log = It.logged()
-      const { comesUp, service } = tools(true)
-      return ConversationSetup.withService(
-        { scripts: [ScriptedProvider.answer("ok")], tools: service },
-        function* ({ conversations, provider }) {
-          const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hello" })
-          yield* TestClock.adjust("9 minutes")
-          assert.lengthOf(provider.requests, 0)
-          const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
-          yield* until("tools-missing")
-          assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
-          assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
-          yield* comesUp
-          yield* TestClock.adjust(0)
-          yield* Fiber.join(fiber)
-          assert.lengthOf(provider.requests, 1)
-          assert.lengthOf(missingIn(seen), 1)
-        }
-      ).pipe(Effect.provide(log.layer))
-    }
-  )
+  it.effect("is held until a required server is up, then runs; clients that connect meanwhile get the event", () => {
+    const log = It.logged()
+    const { comesUp, service } = tools(true)
+    return ConversationSetup.withService(
+      { scripts: [ScriptedProvider.answer("ok")], tools: service },
+      function* ({ conversations, provider }) {
+        const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hello" })
+        yield* TestClock.adjust("9 minutes")
+        assert.lengthOf(provider.requests, 0)
+        const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
+        yield* until("tools-missing")
+        assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
+        assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
+        yield* comesUp
+        yield* TestClock.adjust(0)
+        yield* Fiber.join(fiber)
+        assert.lengthOf(provider.requests, 1)
+        assert.lengthOf(missingIn(seen), 1)
+      }
+    ).pipe(Effect.provide(log.layer))
+  })
 
   it.effect("is not held for a server whose tools its conversation does not use, and does not get them", () => {
     const { comesUp, service } = tools(true)

@@ -99,16 +99,13 @@ describe("a live response", () => {
     assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
   })
 
-  It.effect(
-    "LiveResponse.L1: the last item leaves with the end, and an endless response goes on behind it",
-    function* () {
-      const { done, fiber } = yield* sending(Stream.make("a", "last"))
-      assert.deepStrictEqual(done(), [...HEAD, "end alast"])
-      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
-      const endless = yield* sending(Stream.concat(Stream.make("last"), Stream.never), { endless: true })
-      assert.deepStrictEqual(endless.done(), [...HEAD, "write last"])
-    }
-  )
+  It.effect("LiveResponse.L1: the last item leaves with the end; an endless response goes on behind it", function* () {
+    const { done, fiber } = yield* sending(Stream.make("a", "last"))
+    assert.deepStrictEqual(done(), [...HEAD, "end alast"])
+    assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+    const endless = yield* sending(Stream.concat(Stream.make("last"), Stream.never), { endless: true })
+    assert.deepStrictEqual(endless.done(), [...HEAD, "write last"])
+  })
 
   It.effect("LiveResponse.L1: nothing is pulled after the last item, and the response gets no farewell", function* () {
     let isReleased = false

@@ -90,19 +90,16 @@ describe("subscriptions", () => {
     expect(yield* client.next).toMatchObject({ eventId: 1, turnId: "u" })
   })
 
-  It.effect(
-    "rule D12: of one turn may have bare deltas, with the id of the command; they end with the turn",
-    function* () {
-      const { client, conversationId, events, server } = yield* withTurn
-      const subscribe = { id: 9, type: "subscribe", conversationId, turnId: "t", deltas: "bare" }
-      expect(yield* client.ask(subscribe)).toMatchObject({ success: true })
-      server.conversations.emit("t", [events.start, events.wait, events.delta("Hi"), events.end])
-      expect(yield* client.next).toEqual({ eventId: 1, ...events.start })
-      expect(yield* client.next).toEqual(events.wait)
-      expect(yield* client.next).toEqual({ id: 9, type: "text-delta", delta: "Hi" })
-      expect(yield* client.next).toEqual({ eventId: 2, ...events.end })
-    }
-  )
+  It.effect("rule D12: of a turn may have bare deltas, with the command's id; they end with the turn", function* () {
+    const { client, conversationId, events, server } = yield* withTurn
+    const subscribe = { id: 9, type: "subscribe", conversationId, turnId: "t", deltas: "bare" }
+    expect(yield* client.ask(subscribe)).toMatchObject({ success: true })
+    server.conversations.emit("t", [events.start, events.wait, events.delta("Hi"), events.end])
+    expect(yield* client.next).toEqual({ eventId: 1, ...events.start })
+    expect(yield* client.next).toEqual(events.wait)
+    expect(yield* client.next).toEqual({ id: 9, type: "text-delta", delta: "Hi" })
+    expect(yield* client.next).toEqual({ eventId: 2, ...events.end })
+  })
 })
 
 describe("the socket", () => {
@@ -187,22 +184,19 @@ describe("the socket", () => {
     ])
   })
 
-  It.effect(
-    "is no page: a request without an upgrade is 426, and an upgrade elsewhere is an ordinary request",
-    function* () {
-      const server = yield* TestServer.start()
-      const plain = yield* server.call({ path: SocketMessages.PATH })
-      expect([plain.status, JSON.parse(plain.text).type]).toEqual([426, "/docs#problem-upgrade-required"])
-      const upgrade = {
-        connection: "Upgrade",
-        upgrade: "websocket",
-        "sec-websocket-version": "13",
-        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="
-      }
-      expect((yield* server.call({ path: "/healthz", headers: upgrade })).status).toBe(200)
-      const posted = yield* server.call({ path: "/v1/conversations", headers: upgrade, body: { model: "a/b" } })
-      expect(posted.status).toBe(201)
-      expect((yield* server.call({ path: "/nothing", headers: { ...upgrade, upgrade: "h2c" } })).status).toBe(404)
+  It.effect("is no page: a request without an upgrade is 426; elsewhere an upgrade is ordinary", function* () {
+    const server = yield* TestServer.start()
+    const plain = yield* server.call({ path: SocketMessages.PATH })
+    expect([plain.status, JSON.parse(plain.text).type]).toEqual([426, "/docs#problem-upgrade-required"])
+    const upgrade = {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="
     }
-  )
+    expect((yield* server.call({ path: "/healthz", headers: upgrade })).status).toBe(200)
+    const posted = yield* server.call({ path: "/v1/conversations", headers: upgrade, body: { model: "a/b" } })
+    expect(posted.status).toBe(201)
+    expect((yield* server.call({ path: "/nothing", headers: { ...upgrade, upgrade: "h2c" } })).status).toBe(404)
+  })
 })

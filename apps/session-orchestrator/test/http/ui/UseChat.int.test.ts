@@ -45,7 +45,7 @@ const text = (turnId: string, text: string): TurnEvent.TurnEvent => ({
 
 describe("POST /v1/chat", () => {
   It.effect(
-    "opens the chat, and streams its turn in the AI SDK's protocol, with the wait as a transient part",
+    "opens the chat, and streams its turn in the AI SDK's protocol, the wait as a transient part",
     function* () {
       const { events, live, server, turnId } = yield* withChat
       expect(live.headers).toMatchObject({

@@ -58,28 +58,25 @@ describe("POST /v1/schedule", () => {
     })
   })
 
-  It.effect(
-    "rule X10: has the waits that the service would make, with the settings over the configuration's",
-    function* () {
-      const present = DryRuns.scheduleOf(config)
-      assert.deepInclude(present, { profile: "overnight", retry: {}, isWhole: true, kinds: [] })
-      assert.strictEqual(present.rows.length, 21)
-      assert.deepInclude(present.settings, { name: "budget", value: "8 h" })
-      const chains = { routing: { type: "fallback-chain", chains: { default: ["two/m"] } } }
-      const tried = yield* DryRuns.tried(config, { retry: { profile: "interactive", maxRetries: 5, ...chains } })
-      const changed = DryRuns.scheduleOf(tried)
-      assert.deepStrictEqual(changed.retry, { profile: "interactive", maxRetries: 5, ...chains })
-      assert.deepStrictEqual(
-        changed.rows.map(({ atMs }) => atMs),
-        Preview.rows(Profile.resolve(tried.retry)).rows.map(({ atMs }) => atMs)
-      )
-      assert.match(changed.conclusion, /^5 retries, .* Then the turn fails/)
-      assert.include(
-        changed.kinds.flatMap(({ steps }) => steps.map(({ target }) => target)),
-        "two/m"
-      )
-    }
-  )
+  It.effect("rule X10: has the waits of the service, with the settings over the configuration's", function* () {
+    const present = DryRuns.scheduleOf(config)
+    assert.deepInclude(present, { profile: "overnight", retry: {}, isWhole: true, kinds: [] })
+    assert.strictEqual(present.rows.length, 21)
+    assert.deepInclude(present.settings, { name: "budget", value: "8 h" })
+    const chains = { routing: { type: "fallback-chain", chains: { default: ["two/m"] } } }
+    const tried = yield* DryRuns.tried(config, { retry: { profile: "interactive", maxRetries: 5, ...chains } })
+    const changed = DryRuns.scheduleOf(tried)
+    assert.deepStrictEqual(changed.retry, { profile: "interactive", maxRetries: 5, ...chains })
+    assert.deepStrictEqual(
+      changed.rows.map(({ atMs }) => atMs),
+      Preview.rows(Profile.resolve(tried.retry)).rows.map(({ atMs }) => atMs)
+    )
+    assert.match(changed.conclusion, /^5 retries, .* Then the turn fails/)
+    assert.include(
+      changed.kinds.flatMap(({ steps }) => steps.map(({ target }) => target)),
+      "two/m"
+    )
+  })
 
   It.effect("names every faulty setting with its key", function* () {
     const retry = { budget: "8 hrs", schedule: { type: "steps", delays: ["5 seconds", "soon"] }, maxRetries: "x" }

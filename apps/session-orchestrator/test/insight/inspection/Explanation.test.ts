@@ -68,46 +68,40 @@ describe("an explanation", () => {
     )
   })
 
-  ScriptedTurn.test(
-    "rule X1: has the deaths of the service during a wait, and so has the course of the turn",
-    function* () {
-      const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
-      const decision = steps[0]?.attempts[0]?.decision
-      if (decision?.type !== "retry") return assert.fail("no retry")
-      const { decidedAt, retryAt } = decision
-      const deaths = [decidedAt - 1, decidedAt + 2_000, retryAt + 60_000]
-      const explanation = Explanation.of({ ...(yield* evidence), deaths }, (text) => text)
-      assert.deepStrictEqual(explanation.steps[0]?.attempts[0]?.wait?.deaths, [
-        {
-          at: decidedAt + 2_000,
-          rules: ["X1"],
-          words:
-            "The service's process died; the next one found the wait at 2031-04-01 22:58:02 UTC, and it went on to its own end."
-        }
-      ])
-      assert.deepStrictEqual(
-        StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
-        [[decidedAt + 2_000], undefined]
-      )
-    }
-  )
+  ScriptedTurn.test("rule X1: has the deaths of the service during a wait; so has the turn's course", function* () {
+    const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
+    const decision = steps[0]?.attempts[0]?.decision
+    if (decision?.type !== "retry") return assert.fail("no retry")
+    const { decidedAt, retryAt } = decision
+    const deaths = [decidedAt - 1, decidedAt + 2_000, retryAt + 60_000]
+    const explanation = Explanation.of({ ...(yield* evidence), deaths }, (text) => text)
+    assert.deepStrictEqual(explanation.steps[0]?.attempts[0]?.wait?.deaths, [
+      {
+        at: decidedAt + 2_000,
+        rules: ["X1"],
+        words:
+          "The service's process died; the next one found the wait at 2031-04-01 22:58:02 UTC, and it went on to its own end."
+      }
+    ])
+    assert.deepStrictEqual(
+      StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
+      [[decidedAt + 2_000], undefined]
+    )
+  })
 
-  ScriptedTurn.test(
-    "rule C10, X14, P14: names the rule by which a turn was sealed without running to its end",
-    function* () {
-      const { answered, sealedWith } = yield* ended
-      const rules = (end: TurnEvent.TurnEnd, interruption?: Interruption.Interruption) =>
-        Explanation.of({ ...sealedWith(end), interruption }, (text) => text).seal?.rules
-      const of = (over: Partial<Interruption.Interruption>) => ({ ...Interruption.none("one"), ...over })
-      const failed = { ...answered, status: "failed", error: Interruption.stoppedBy(3) } as const
-      assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT + 1 })), ["X14"])
-      assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT, defects: 3 })), ["C10"])
-      assert.deepStrictEqual(rules(failed), [])
-      assert.deepStrictEqual(rules({ ...failed, error: ExplanationCases.overloaded }, of({ deaths: 4 })), [])
-      assert.deepStrictEqual(rules(answered, of({ deaths: 4 })), [])
-      assert.deepStrictEqual(rules({ ...answered, status: "aborted" }, of({ deaths: 4 })), ["P14"])
-    }
-  )
+  ScriptedTurn.test("rule C10, X14, P14: names the rule that sealed a turn before it had run to its end", function* () {
+    const { answered, sealedWith } = yield* ended
+    const rules = (end: TurnEvent.TurnEnd, interruption?: Interruption.Interruption) =>
+      Explanation.of({ ...sealedWith(end), interruption }, (text) => text).seal?.rules
+    const of = (over: Partial<Interruption.Interruption>) => ({ ...Interruption.none("one"), ...over })
+    const failed = { ...answered, status: "failed", error: Interruption.stoppedBy(3) } as const
+    assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT + 1 })), ["X14"])
+    assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT, defects: 3 })), ["C10"])
+    assert.deepStrictEqual(rules(failed), [])
+    assert.deepStrictEqual(rules({ ...failed, error: ExplanationCases.overloaded }, of({ deaths: 4 })), [])
+    assert.deepStrictEqual(rules(answered, of({ deaths: 4 })), [])
+    assert.deepStrictEqual(rules({ ...answered, status: "aborted" }, of({ deaths: 4 })), ["P14"])
+  })
 
   ScriptedTurn.test("marks an aborted turn's records as deleted if it must have had some", function* () {
     const { answered, ofTurn, sealedWith } = yield* ended

@@ -61,28 +61,25 @@ const fails = (listeners: Observer.Listeners, n: number, model: string, over: ob
   })
 
 describe("a notice", () => {
-  logged(
-    "Notifications.N2: is in the outbox with its transition, once for each receiver, in order for each",
-    function* () {
-      const memory = new SharedMemory()
-      const listeners = yield* start(memory)
-      waits(listeners)
-      yield* TestClock.adjust(6 * MINUTE)
-      assert.strictEqual(memory.rows.size, 1)
-      listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
-      yield* TestClock.adjust(MINUTE)
-      assert.strictEqual(memory.rows.size, 0)
-      assert.deepStrictEqual(
-        memory.messages.map(({ id, lane }) => [lane, id]),
-        ["began", "ended"].flatMap((what) =>
-          ["webhook", "command"].map((to) => [`notices/${to}`, `openai/gpt-5@0/incident-${what}/${to}`])
-        )
+  logged("Notifications.N2: is in the outbox with its transition, once for each receiver, in its order", function* () {
+    const memory = new SharedMemory()
+    const listeners = yield* start(memory)
+    waits(listeners)
+    yield* TestClock.adjust(6 * MINUTE)
+    assert.strictEqual(memory.rows.size, 1)
+    listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
+    yield* TestClock.adjust(MINUTE)
+    assert.strictEqual(memory.rows.size, 0)
+    assert.deepStrictEqual(
+      memory.messages.map(({ id, lane }) => [lane, id]),
+      ["began", "ended"].flatMap((what) =>
+        ["webhook", "command"].map((to) => [`notices/${to}`, `openai/gpt-5@0/incident-${what}/${to}`])
       )
-      const { writes } = memory
-      yield* TestClock.adjust(10 * MINUTE)
-      assert.strictEqual(memory.writes, writes)
-    }
-  )
+    )
+    const { writes } = memory
+    yield* TestClock.adjust(10 * MINUTE)
+    assert.strictEqual(memory.writes, writes)
+  })
 
   logged(
     "Notifications.N3: reaches a receiver whatever the other one does; a refusal is logged without secrets and counted",
@@ -171,21 +168,18 @@ describe("an observation of a turn", () => {
     assert.deepStrictEqual(gaveUp.told, [])
   })
 
-  It.effect(
-    "rule X12: a complete response is an answer although it is invalid (A9), a part of one is none",
-    function* () {
-      const answers = (over: object) =>
-        Effect.map(
-          noticesOf((listeners) => {
-            waits(listeners)
-            listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.failed, endedAt: 1_000, ...over } }))
-          }),
-          ({ told }) => told
-        )
-      assert.deepStrictEqual(yield* answers({ whole: true }), [])
-      assert.deepStrictEqual(yield* answers({}), ["incident-began gpt-5"])
-    }
-  )
+  It.effect("rule X12: a complete response is an answer though it is invalid (A9), a part is none", function* () {
+    const answers = (over: object) =>
+      Effect.map(
+        noticesOf((listeners) => {
+          waits(listeners)
+          listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.failed, endedAt: 1_000, ...over } }))
+        }),
+        ({ told }) => told
+      )
+    assert.deepStrictEqual(yield* answers({ whole: true }), [])
+    assert.deepStrictEqual(yield* answers({}), ["incident-began gpt-5"])
+  })
 
   logged("rule X12: a turn that switches to another endpoint waits for the first no more", function* () {
     const listeners = yield* start()
@@ -215,23 +209,20 @@ describe("an observation of a turn", () => {
     assert.deepStrictEqual(told, [])
   })
 
-  It.effect(
-    "rule X12: failed turns are reported with the cause, cut and without secrets; others are not",
-    function* () {
-      const { taken, told } = yield* noticesOf((listeners) => {
-        const error = { ...Observations.overloaded, message: `planted ${"x".repeat(2_000)}` }
-        fails(listeners, 1, "a", { error })
-        fails(listeners, 2, "b", { status: "completed" })
-        fails(listeners, 3, "c", { error: undefined })
-      })
-      assert.deepStrictEqual(told.toSorted(), ["turns-failed a", "turns-failed c"])
-      const [a, c] = taken.toSorted((x, y) => (String(x.model) < String(y.model) ? -1 : 1))
-      assert.match(String(a?.message), /^\[redacted\] x+…$/)
-      assert.lengthOf(String(a?.message), 1_000)
-      assert.strictEqual(a?.code, "529")
-      assert.deepInclude(c, { reason: "unknown", message: "no error was recorded" })
-    }
-  )
+  It.effect("rule X12: failed turns are reported with the cause, cut, without secrets; others are not", function* () {
+    const { taken, told } = yield* noticesOf((listeners) => {
+      const error = { ...Observations.overloaded, message: `planted ${"x".repeat(2_000)}` }
+      fails(listeners, 1, "a", { error })
+      fails(listeners, 2, "b", { status: "completed" })
+      fails(listeners, 3, "c", { error: undefined })
+    })
+    assert.deepStrictEqual(told.toSorted(), ["turns-failed a", "turns-failed c"])
+    const [a, c] = taken.toSorted((x, y) => (String(x.model) < String(y.model) ? -1 : 1))
+    assert.match(String(a?.message), /^\[redacted\] x+…$/)
+    assert.lengthOf(String(a?.message), 1_000)
+    assert.strictEqual(a?.code, "529")
+    assert.deepInclude(c, { reason: "unknown", message: "no error was recorded" })
+  })
 
   logged("is in the database within five seconds, and when the service shuts down", function* () {
     const memory = new SharedMemory()

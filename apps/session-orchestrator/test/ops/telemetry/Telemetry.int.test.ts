@@ -268,47 +268,44 @@ describe("notifications", () => {
     }
   })
 
-  check(
-    "rule X12: reach a webhook and a command once at the beginning and once at the end of an incident",
-    function* () {
-      const webhook = yield* Receivers.receiver([503])
-      const directory = path.dirname(yield* TemporaryFile.temporaryFile)
-      fs.mkdirSync(directory, { recursive: true })
-      const heard = path.join(directory, "heard")
-      const append = `process.stdin.pipe(require("node:fs").createWriteStream(process.argv[1], { flags: "a" }))`
-      const service = yield* Service.start({
-        apiKey: KEY,
-        telemetry: notified(`${webhook.url}/hook`, [process.execPath, "-e", append, heard])
-      })
-      const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
-      service.provider.respond(leaky, leaky, leaky, { frames: answerFrames("openai", "Here") })
-      yield* prompt(service, yield* service.create(), "t1")
-      const lines = () => (fs.existsSync(heard) ? fs.readFileSync(heard, "utf8").split("\n").filter(Boolean) : [])
-      yield* Receivers.sent(webhook, 3)
-      yield* Process.eventually("two notices at the command", Effect.sync(lines), ({ length }) => length >= 2)
-      const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
-      // The first was refused once and sent again.
-      assert.deepStrictEqual(
-        bodies.map(({ type }) => type),
-        ["incident-began", "incident-began", "incident-ended"]
-      )
-      assert.deepStrictEqual(
-        lines().map((line) => JSON.parse(line)),
-        bodies.slice(1)
-      )
-      assert.deepInclude(bodies[0], {
-        provider: "scripted",
-        model: "m",
-        waiting: 1,
-        reason: "overloaded",
-        code: "503",
-        message: "The key [redacted] is fine, we are not"
-      })
-      assert.strictEqual(webhook.requests[0]?.path, "/hook")
-      assert.strictEqual(webhook.requests[0]?.headers.authorization, "Bearer planted-0123")
-      assert.strictEqual(webhook.requests[0]?.headers["idempotency-key"], bodies[0].id)
-    }
-  )
+  check("rule X12: reach a webhook and a command once at the beginning and the end of an incident", function* () {
+    const webhook = yield* Receivers.receiver([503])
+    const directory = path.dirname(yield* TemporaryFile.temporaryFile)
+    fs.mkdirSync(directory, { recursive: true })
+    const heard = path.join(directory, "heard")
+    const append = `process.stdin.pipe(require("node:fs").createWriteStream(process.argv[1], { flags: "a" }))`
+    const service = yield* Service.start({
+      apiKey: KEY,
+      telemetry: notified(`${webhook.url}/hook`, [process.execPath, "-e", append, heard])
+    })
+    const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
+    service.provider.respond(leaky, leaky, leaky, { frames: answerFrames("openai", "Here") })
+    yield* prompt(service, yield* service.create(), "t1")
+    const lines = () => (fs.existsSync(heard) ? fs.readFileSync(heard, "utf8").split("\n").filter(Boolean) : [])
+    yield* Receivers.sent(webhook, 3)
+    yield* Process.eventually("two notices at the command", Effect.sync(lines), ({ length }) => length >= 2)
+    const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
+    // The first was refused once and sent again.
+    assert.deepStrictEqual(
+      bodies.map(({ type }) => type),
+      ["incident-began", "incident-began", "incident-ended"]
+    )
+    assert.deepStrictEqual(
+      lines().map((line) => JSON.parse(line)),
+      bodies.slice(1)
+    )
+    assert.deepInclude(bodies[0], {
+      provider: "scripted",
+      model: "m",
+      waiting: 1,
+      reason: "overloaded",
+      code: "503",
+      message: "The key [redacted] is fine, we are not"
+    })
+    assert.strictEqual(webhook.requests[0]?.path, "/hook")
+    assert.strictEqual(webhook.requests[0]?.headers.authorization, "Bearer planted-0123")
+    assert.strictEqual(webhook.requests[0]?.headers["idempotency-key"], bodies[0].id)
+  })
 
   check("rule X12: name the next attempt, and the address in the page where a question is answered", function* () {
     const webhook = yield* Receivers.receiver()

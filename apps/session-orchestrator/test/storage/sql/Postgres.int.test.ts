@@ -236,19 +236,16 @@ describe("a PostgreSQL that refuses", () => {
   const changed = (url: Redacted.Redacted, from: string, to: string) =>
     Redacted.make(Redacted.value(url).replace(from, to))
 
-  It.live(
-    "the errors of a wrong password and of a missing database differ, and do not contain the password",
-    function* () {
-      const url = yield* database
-      const { port } = yield* server
-      expect(yield* refusal(changed(url, PostgresServer.PASSWORD, "wrong-password"))).toMatch(
-        new RegExp(`in postgres://127\\.0\\.0\\.1:${port}/holdfast_\\d+: .*refused this user. Check its name, password`)
-      )
-      expect(yield* refusal(changed(url, /holdfast_\d+$/.exec(Redacted.value(url))?.[0] ?? "", "nowhere"))).toMatch(
-        /"nowhere" does not exist.*Create the database, or set database.url/
-      )
-    }
-  )
+  It.live("the errors of a wrong password and of a missing database differ, without the password", function* () {
+    const url = yield* database
+    const { port } = yield* server
+    expect(yield* refusal(changed(url, PostgresServer.PASSWORD, "wrong-password"))).toMatch(
+      new RegExp(`in postgres://127\\.0\\.0\\.1:${port}/holdfast_\\d+: .*refused this user. Check its name, password`)
+    )
+    expect(yield* refusal(changed(url, /holdfast_\d+$/.exec(Redacted.value(url))?.[0] ?? "", "nowhere"))).toMatch(
+      /"nowhere" does not exist.*Create the database, or set database.url/
+    )
+  })
 
   It.live("waits for a server that does not answer, then names it in the error", function* () {
     const url = Redacted.make(`postgres://postgres:${PostgresServer.PASSWORD}@127.0.0.1:1/holdfast`)

@@ -100,59 +100,53 @@ describe("a SQLite file", () => {
 })
 
 describe("a disk that refuses", () => {
-  It.live(
-    "that is locked for longer than a check may take fails that check, and succeeds when it is free",
-    function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* withStore(
-        filename,
-        Effect.fnUntraced(function* (store) {
-          const whileLocked = withSql(filename, (sql) =>
-            sql.withTransaction(
-              Effect.gen(function* () {
-                yield* sql`UPDATE probe SET probed_at = 1`
-                expect((yield* Effect.flip(store.check)).message).toMatch(/locked.*Another program holds the database/)
-              })
-            )
+  It.live("that is locked for longer than a check may take fails it, and succeeds when it is free", function* () {
+    const filename = yield* TemporaryFile.temporaryFile
+    yield* withStore(
+      filename,
+      Effect.fnUntraced(function* (store) {
+        const whileLocked = withSql(filename, (sql) =>
+          sql.withTransaction(
+            Effect.gen(function* () {
+              yield* sql`UPDATE probe SET probed_at = 1`
+              expect((yield* Effect.flip(store.check)).message).toMatch(/locked.*Another program holds the database/)
+            })
           )
-          yield* Effect.orDie(whileLocked)
-          yield* store.createConversation(NumberedData.conversation(1))
-          yield* Effect.eventually(store.check) // a check has a limit of its own, which a busy machine may exceed
+        )
+        yield* Effect.orDie(whileLocked)
+        yield* store.createConversation(NumberedData.conversation(1))
+        yield* Effect.eventually(store.check) // a check has a limit of its own, which a busy machine may exceed
+      })
+    )
+  })
+
+  It.live("that is full fails the write with words for a person, keeps its data, works again with room", function* () {
+    const filename = yield* TemporaryFile.temporaryFile
+    yield* withDatabase(filename, function* (store, sql) {
+      yield* NumberedData.oneTurn
+      yield* sql.unsafe("PRAGMA max_page_count = 40") // the disk ends here
+      const fill = (position: number) =>
+        Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, position)], position)
+      let written = 0
+      const error = yield* Effect.flip(
+        Effect.gen(function* () {
+          while (true) {
+            yield* fill(written)
+            written++
+          }
         })
       )
-    }
-  )
+      expect(error.message).toContain(`Could not record the events of turn turn-1 in ${filename}`)
+      expect(error.message).toContain("database or disk is full")
+      expect(error.message).toContain("Free some space")
+      expect(written).toBeGreaterThan(0)
+      expect(yield* store.turnEvents(NumberedData.turnId(1))).toHaveLength(written)
 
-  It.live(
-    "that is full fails the write with words for a person, keeps its data, and works again with room",
-    function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* withDatabase(filename, function* (store, sql) {
-        yield* NumberedData.oneTurn
-        yield* sql.unsafe("PRAGMA max_page_count = 40") // the disk ends here
-        const fill = (position: number) =>
-          Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, position)], position)
-        let written = 0
-        const error = yield* Effect.flip(
-          Effect.gen(function* () {
-            while (true) {
-              yield* fill(written)
-              written++
-            }
-          })
-        )
-        expect(error.message).toContain(`Could not record the events of turn turn-1 in ${filename}`)
-        expect(error.message).toContain("database or disk is full")
-        expect(error.message).toContain("Free some space")
-        expect(written).toBeGreaterThan(0)
-        expect(yield* store.turnEvents(NumberedData.turnId(1))).toHaveLength(written)
-
-        yield* sql.unsafe("PRAGMA max_page_count = 1000000")
-        const [stored] = yield* fill(written)
-        expect(stored?.id).toBe(written + 1)
-      })
-    }
-  )
+      yield* sql.unsafe("PRAGMA max_page_count = 1000000")
+      const [stored] = yield* fill(written)
+      expect(stored?.id).toBe(written + 1)
+    })
+  })
 
   It.live("GroupCommit.G3: all writes of a commit that a full disk refuses fail, and none is stored", function* () {
     const filename = yield* TemporaryFile.temporaryFile
@@ -248,29 +242,26 @@ describe("a disk that refuses", () => {
   })
 
   for (const length of [1, 100_000])
-    It.live(
-      `a message of another shape is reported as damaged, and is not left out (${length} characters)`,
-      function* () {
-        const filename = yield* TemporaryFile.temporaryFile
-        yield* withDatabase(filename, function* (store, sql) {
-          yield* store.createConversation(NumberedData.conversation(1))
-          yield* Logged.accept(NumberedData.turn(1, 1))
-          const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
-          yield* Logged.events(NumberedData.turnId(1), events, 0)
-          yield* Logged.accept(NumberedData.turn(2, 1))
-          const damages = [JSON.stringify({ type: "message", other: "x".repeat(length) }), `@${"x".repeat(length)}`]
-          for (const payload of damages) {
-            yield* sql`UPDATE events SET payload = ${payload}
+    It.live(`a message of another shape is reported as damaged, not left out (${length} characters)`, function* () {
+      const filename = yield* TemporaryFile.temporaryFile
+      yield* withDatabase(filename, function* (store, sql) {
+        yield* store.createConversation(NumberedData.conversation(1))
+        yield* Logged.accept(NumberedData.turn(1, 1))
+        const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
+        yield* Logged.events(NumberedData.turnId(1), events, 0)
+        yield* Logged.accept(NumberedData.turn(2, 1))
+        const damages = [JSON.stringify({ type: "message", other: "x".repeat(length) }), `@${"x".repeat(length)}`]
+        for (const payload of damages) {
+          yield* sql`UPDATE events SET payload = ${payload}
               WHERE event_id = (SELECT max(event_id) FROM events WHERE type = 'message')`
-            const error = yield* Effect.flip(store.resumption(NumberedData.turnId(2), NumberedData.conversationId(1)))
-            expect(error).toMatchObject({
-              concerns: "one",
-              message: expect.stringContaining("a row does not hold what Holdfast writes")
-            })
-          }
-        })
-      }
-    )
+          const error = yield* Effect.flip(store.resumption(NumberedData.turnId(2), NumberedData.conversationId(1)))
+          expect(error).toMatchObject({
+            concerns: "one",
+            message: expect.stringContaining("a row does not hold what Holdfast writes")
+          })
+        }
+      })
+    })
 
   It.live("a row with a foreign value is reported as damaged, and the others are still read", function* () {
     const filename = yield* TemporaryFile.temporaryFile

@@ -69,38 +69,32 @@ const make = Effect.fnUntraced(function* (
 const later = (time: Duration.Input) => Effect.andThen(TestClock.adjust(0), TestClock.adjust(time))
 
 describe("an incident", () => {
-  It.effect(
-    "begins with the next attempt of the turns that still wait: the earliest that has not passed",
-    function* () {
-      const { ends, memory, waits } = yield* make()
-      waits(0, "t1", { forMs: 2 * MINUTE })
-      waits(0, "t2", { forMs: 20 * MINUTE })
-      waits(0, "t3", { forMs: 40 * MINUTE })
-      waits(0, "t4", { target: spare, forMs: 10 * MINUTE })
-      ends(1, "t4", "aborted", { target: spare })
-      yield* later("6 minutes")
-      expect(memory.notices().map(({ nextAt }) => Date.parse(String(nextAt)))).toEqual([20 * MINUTE])
-    }
-  )
+  It.effect("begins with the next attempt of turns that still wait: the earliest that has not passed", function* () {
+    const { ends, memory, waits } = yield* make()
+    waits(0, "t1", { forMs: 2 * MINUTE })
+    waits(0, "t2", { forMs: 20 * MINUTE })
+    waits(0, "t3", { forMs: 40 * MINUTE })
+    waits(0, "t4", { target: spare, forMs: 10 * MINUTE })
+    ends(1, "t4", "aborted", { target: spare })
+    yield* later("6 minutes")
+    expect(memory.notices().map(({ nextAt }) => Date.parse(String(nextAt)))).toEqual([20 * MINUTE])
+  })
 
-  It.effect(
-    "rule X12: has one notice at its beginning and one at its end, however many turns wait and retry",
-    function* () {
-      const { answers, told, waits } = yield* make()
-      const all = Array.from({ length: 50 }, (_, n) => `t${n}`)
-      for (const id of all) waits(0, id)
-      yield* later("31 minutes")
-      for (const id of all) waits(31 * MINUTE, id)
-      yield* later("30 minutes")
-      answers(61 * MINUTE, "t7")
-      answers(61 * MINUTE, "t8")
-      yield* later("1 hour")
-      expect(told()).toEqual([
-        ["incident-began", 5, 50],
-        ["incident-ended", 61, 50]
-      ])
-    }
-  )
+  It.effect("rule X12: has one notice at its beginning and one at its end, however many turns wait", function* () {
+    const { answers, told, waits } = yield* make()
+    const all = Array.from({ length: 50 }, (_, n) => `t${n}`)
+    for (const id of all) waits(0, id)
+    yield* later("31 minutes")
+    for (const id of all) waits(31 * MINUTE, id)
+    yield* later("30 minutes")
+    answers(61 * MINUTE, "t7")
+    answers(61 * MINUTE, "t8")
+    yield* later("1 hour")
+    expect(told()).toEqual([
+      ["incident-began", 5, 50],
+      ["incident-ended", 61, 50]
+    ])
+  })
 
   It.effect("is not reported when an answer or the end of its turns came before its time", function* () {
     const { answers, ends, memory, told, waits } = yield* make()
@@ -252,35 +246,32 @@ describe("an incident", () => {
   })
 })
 
-It.effect(
-  "rule X12: an answer that comes while the incidents are read ends the one of an earlier process",
-  function* () {
-    const memory = new SharedMemory()
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const { waits } = yield* make(memory)
-        waits(0)
-        waits(0, "c2")
-        yield* later("6 minutes")
-      })
-    )
-    const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
-    const { storage, uncounted } = memory
-    const observed = memory.observed(listeners)
-    const conversationId = Ids.ConversationId.make("c1")
-    const outcome = { ...Observations.completed, endedAt: 6 * MINUTE }
-    const answered = Effect.sync(() => {
-      observed.attempt?.(Observations.attempt({ conversationId, outcome }))
-      observed.seal?.({ ...Observations.seal({ status: "completed", endedAt: 6 * MINUTE }), conversationId })
+It.effect("rule X12: an answer while the incidents are read ends the one of an earlier process", function* () {
+  const memory = new SharedMemory()
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const { waits } = yield* make(memory)
+      waits(0)
+      waits(0, "c2")
+      yield* later("6 minutes")
     })
-    const standingsOf = (questions: ReadonlyMap<string, EndpointQuestion>) =>
-      Effect.tap(memory.standingsOf(questions), () => answered)
-    const receivers = { names: ["webhook"] }
-    yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
-    yield* later("6 seconds")
-    expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-ended"])
-  }
-)
+  )
+  const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
+  const { storage, uncounted } = memory
+  const observed = memory.observed(listeners)
+  const conversationId = Ids.ConversationId.make("c1")
+  const outcome = { ...Observations.completed, endedAt: 6 * MINUTE }
+  const answered = Effect.sync(() => {
+    observed.attempt?.(Observations.attempt({ conversationId, outcome }))
+    observed.seal?.({ ...Observations.seal({ status: "completed", endedAt: 6 * MINUTE }), conversationId })
+  })
+  const standingsOf = (questions: ReadonlyMap<string, EndpointQuestion>) =>
+    Effect.tap(memory.standingsOf(questions), () => answered)
+  const receivers = { names: ["webhook"] }
+  yield* keep({ storage, standingsOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
+  yield* later("6 seconds")
+  expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-ended"])
+})
 
 It.effect("an incident without receivers is counted here, and the log is not asked", function* () {
   const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })

@@ -210,47 +210,41 @@ describe("the counts", () => {
     assert.deepStrictEqual(happens("retry-end", { success: true, attempt: 0 }), {})
   })
 
-  check(
-    "have series at 0 from the start, or, for unconfigured targets and tools, from the first observation",
-    function* () {
-      const statuses: ReadonlyArray<TurnEvent.TurnStatus> = ["completed", "failed", "aborted"]
-      const { listeners, series } = yield* listening()
-      const names = () => series().map(({ name }) => name)
-      for (const status of statuses) assert.include(names(), `turns_sealed status=${status}`)
-      assert.include(names(), "waits_ended by=early")
-      assert.notInclude(names().join(), "provider=")
-      listeners.decision?.(Observations.decision())
-      assert.include(names(), `attempts ${AT} status=network`)
-      assert.notInclude(names().join(), "tool=")
-      listeners.tool?.(Observations.tool())
-      assert.include(names(), "tool_calls outcome=malformed tool=search")
-      const known = yield* listening([Observations.place.target]).pipe(alone)
-      assert.include(
-        known.series().map(({ name }) => name),
-        `attempts ${AT} status=network`
-      )
-    }
-  )
+  check("have series at 0 from the start, or of unconfigured targets and tools from the first time", function* () {
+    const statuses: ReadonlyArray<TurnEvent.TurnStatus> = ["completed", "failed", "aborted"]
+    const { listeners, series } = yield* listening()
+    const names = () => series().map(({ name }) => name)
+    for (const status of statuses) assert.include(names(), `turns_sealed status=${status}`)
+    assert.include(names(), "waits_ended by=early")
+    assert.notInclude(names().join(), "provider=")
+    listeners.decision?.(Observations.decision())
+    assert.include(names(), `attempts ${AT} status=network`)
+    assert.notInclude(names().join(), "tool=")
+    listeners.tool?.(Observations.tool())
+    assert.include(names(), "tool_calls outcome=malformed tool=search")
+    const known = yield* listening([Observations.place.target]).pipe(alone)
+    assert.include(
+      known.series().map(({ name }) => name),
+      `attempts ${AT} status=network`
+    )
+  })
 
-  check(
-    "have buckets for providers' times, for a night, and for attempts: dashboards rely on their edges",
-    function* () {
-      const { listeners, series } = yield* listening([Observations.place.target])
-      listeners.tool?.(Observations.tool())
-      const edges = (name: string) =>
-        series().flatMap((one) =>
-          one.name === name && "buckets" in one.state
-            ? [one.state.buckets.map(([edge]) => edge).filter(Number.isFinite)]
-            : []
-        )
-      const seconds = [[0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_200]]
-      assert.deepStrictEqual(edges(`attempt_duration_seconds ${AT}`), seconds)
-      assert.deepStrictEqual(edges(`attempt_first_content_seconds ${AT}`), seconds)
-      assert.deepStrictEqual(edges("tool_duration_seconds tool=search"), seconds)
-      const hours = [[1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 57_600]]
-      assert.deepStrictEqual(edges("turn_retry_loop_seconds status=failed"), hours)
-      assert.deepStrictEqual(edges("turn_waited_seconds status=failed"), hours)
-      assert.deepStrictEqual(edges("turn_attempts status=failed"), [[1, 2, 3, 5, 10, 20, 30, 50, 100]])
-    }
-  )
+  check("have buckets for providers' times, a night, and attempts: dashboards rely on their edges", function* () {
+    const { listeners, series } = yield* listening([Observations.place.target])
+    listeners.tool?.(Observations.tool())
+    const edges = (name: string) =>
+      series().flatMap((one) =>
+        one.name === name && "buckets" in one.state
+          ? [one.state.buckets.map(([edge]) => edge).filter(Number.isFinite)]
+          : []
+      )
+    const seconds = [[0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_200]]
+    assert.deepStrictEqual(edges(`attempt_duration_seconds ${AT}`), seconds)
+    assert.deepStrictEqual(edges(`attempt_first_content_seconds ${AT}`), seconds)
+    assert.deepStrictEqual(edges("tool_duration_seconds tool=search"), seconds)
+    const hours = [[1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 57_600]]
+    assert.deepStrictEqual(edges("turn_retry_loop_seconds status=failed"), hours)
+    assert.deepStrictEqual(edges("turn_waited_seconds status=failed"), hours)
+    assert.deepStrictEqual(edges("turn_attempts status=failed"), [[1, 2, 3, 5, 10, 20, 30, 50, 100]])
+  })
 })
