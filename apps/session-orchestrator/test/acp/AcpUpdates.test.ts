@@ -57,13 +57,15 @@ describe("session updates", () => {
       { ...ids, type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" }
     ])
     assert.deepStrictEqual(
-      updates.map((update) => ("title" in update ? [update.sessionUpdate, update.title] : [])),
+      updates.map((update) =>
+        "title" in update ? [update.sessionUpdate, update.title, Reflect.get(update, "status")] : []
+      ),
       [
-        ["tool_call", "Overloaded (529): retry 1 at 02:14:05"],
-        ["tool_call_update", "Overloaded (529): retry 2 at once"],
-        ["tool_call_update", "Answered at retry 2"],
-        ["tool_call", "529 Overloaded: retry 1 at 02:14:05"],
-        ["tool_call_update", "Retry failed: Retry cancelled"]
+        ["tool_call", "Overloaded (529): retry 1 at 02:14:05", "in_progress"],
+        ["tool_call_update", "Overloaded (529): retry 2 at once", undefined],
+        ["tool_call_update", "Answered at retry 2", "completed"],
+        ["tool_call", "529 Overloaded: retry 1 at 02:14:05", "in_progress"],
+        ["tool_call_update", "Retry failed: Retry cancelled", "failed"]
       ]
     )
     const of = (n: number) => updates.flatMap((update) => ("toolCallId" in update ? [update.toolCallId] : []))[n]
@@ -82,6 +84,8 @@ describe("session updates", () => {
     assert.strictEqual(texts(streamed, "agent_message_chunk"), "Hello again")
     assert.strictEqual(texts(streamed, "agent_thought_chunk"), "Hm")
     assert.lengthOf(streamed, 4)
+    const unwatched = play([start, assistant(text("Hello")), start, assistant(text("!"))])
+    assert.strictEqual(texts(unwatched, "agent_message_chunk"), "Hello!")
   })
 
   it("a prompt is repeated only to a client that did not send it", () => {
@@ -144,8 +148,10 @@ describe("prompts", () => {
   })
 
   it("are refused where they are empty or have a file that is not valid", () => {
+    const image = { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" } as const
+    assert.lengthOf(AcpUpdates.promptOf([text(""), image]) ?? [], 1)
     assert.isUndefined(AcpUpdates.promptOf([]))
-    assert.isUndefined(AcpUpdates.promptOf([{ type: "text", text: "" }]))
+    assert.isUndefined(AcpUpdates.promptOf([text("")]))
     assert.isUndefined(AcpUpdates.promptOf([{ type: "image", mimeType: "PNG", data: "?" }]))
   })
 })

@@ -164,7 +164,7 @@ describe("PolicyText", () => {
     expect(values({ maxDelay: "1 millis" })["maxDelay"]).toBe("1 ms")
     const others = {
       schedule: { type: "linear", base: "1 second", increment: "2 seconds" },
-      jitter: { factor: 0.256 },
+      jitter: { factor: 0.254 },
       reasons: { network: { maxRetries: 1 }, timeout: { hint: "ignore" } },
       maxRetries: 7,
       budget: { total: "1 hour", clip: true },
@@ -177,7 +177,7 @@ describe("PolicyText", () => {
     }
     expect(values(others)).toMatchObject({
       schedule: "1 s, then 2 s longer each time",
-      jitter: "up to 26 % more",
+      jitter: "up to 25 % more",
       reasons: "network, timeout",
       maxRetries: "7",
       budget: "1 h, the last wait is cut to fit",
@@ -204,8 +204,8 @@ describe("PolicyText", () => {
     const broken =
       "When an answer breaks off, the turn fails; a turn that was submitted voids what no client has received, and retries the step (retry.midStream; X7)."
     expect(remarks({})).toEqual([longer, broken, limit])
-    expect(remarks({ jitter: { factor: 0.256 }, hints: false })).toEqual([
-      "Jitter adds up to 26 % of the schedule's wait to each; it is not in the table.",
+    expect(remarks({ jitter: { factor: 0.254 }, hints: false })).toEqual([
+      "Jitter adds up to 25 % of the schedule's wait to each; it is not in the table.",
       "What a provider asks for is not followed.",
       broken,
       limit
