@@ -34,22 +34,10 @@ export interface Options {
 }
 
 /** A conversation on the screen. */
-export interface OpenConversation {
-  readonly snapshot: () => Snapshot.Snapshot
-  /** Calls the listener after each change. Returns the function that ends this. */
-  readonly subscribe: (listener: () => void) => () => void
-  /** Applies a key; `width` is that of the editor's rows. */
-  readonly press: (key: KeyPress, width: number) => void
-  /** Does what a key or a line of the plain screen asked for. */
-  readonly act: (action: KeyBindings.KeyAction) => void
-  /** Resolves when the person leaves. */
-  readonly left: Promise<void>
-  /** Ends the connection. */
-  readonly close: () => void
-}
+export type OpenConversation = ReturnType<typeof make>
 
 /** Opens a conversation. */
-export const make = (options: Options): OpenConversation => {
+export const make = (options: Options) => {
   const { client, now } = options
   const { promise: left, resolve: leave } = Promise.withResolvers<void>()
   const cell = Snapshot.make(options.model)
@@ -102,6 +90,7 @@ export const make = (options: Options): OpenConversation => {
     explanationLines: options.explanationLines
   }
 
+  /** Does what a key or a line of the plain screen asked for. */
   const act = (action: KeyBindings.KeyAction): void => {
     switch (action.type) {
       case "prompt":
@@ -140,7 +129,8 @@ export const make = (options: Options): OpenConversation => {
   return {
     snapshot: cell.read,
     subscribe: cell.subscribe,
-    press: (key, width) => {
+    /** Applies a key; `width` is that of the editor's rows. */
+    press: (key: KeyPress, width: number): void => {
       const at = now()
       const snapshot = cell.read()
       const situation: KeyBindings.EditorSituation = {
@@ -154,8 +144,10 @@ export const make = (options: Options): OpenConversation => {
       for (const action of actions) act(action)
     },
     act,
+    /** Resolves when the person leaves. */
     left,
-    close: () => {
+    /** Ends the connection. */
+    close: (): void => {
       watching.close()
       cell.close()
     }

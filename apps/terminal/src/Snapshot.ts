@@ -26,19 +26,10 @@ export interface Snapshot {
 }
 
 /** The present snapshot. */
-export interface Cell {
-  readonly read: () => Snapshot
-  readonly set: (changes: Partial<Snapshot>) => void
-  /** Adds permanent entries. */
-  readonly write: (...entries: ReadonlyArray<Transcript.Entry>) => void
-  /** Calls the listener after each change. Returns the function that ends this. */
-  readonly subscribe: (listener: () => void) => () => void
-  /** Removes all listeners. */
-  readonly close: () => void
-}
+export type Cell = ReturnType<typeof make>
 
 /** Makes the snapshot before the first key. */
-export const make = (model: string | undefined): Cell => {
+export const make = (model: string | undefined) => {
   const listeners = new Set<() => void>()
   let snapshot: Snapshot = {
     conversationId: undefined,
@@ -59,13 +50,16 @@ export const make = (model: string | undefined): Cell => {
   return {
     read: () => snapshot,
     set,
-    write: (...entries) => {
+    /** Adds permanent entries. */
+    write: (...entries: ReadonlyArray<Transcript.Entry>): void => {
       if (entries.length > 0) set({ entries: [...snapshot.entries, ...entries] })
     },
-    subscribe: (listener) => {
+    /** Calls the listener after each change. Returns the function that ends this. */
+    subscribe: (listener: () => void) => {
       listeners.add(listener)
-      return () => void listeners.delete(listener)
+      return (): void => void listeners.delete(listener)
     },
+    /** Removes all listeners. */
     close: () => listeners.clear()
   }
 }

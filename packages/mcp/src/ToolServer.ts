@@ -44,28 +44,14 @@ export const PING = Duration.seconds(5)
 const PAUSE = Duration.seconds(1)
 
 /** A tool server that is kept running. */
-export interface ToolServer {
-  readonly config: ToolServerConfig
-  /** The last list of its tools, filtered by `allow`, `deny` and the limits; empty before its first start. */
-  readonly known: () => ReadonlyArray<Offer>
-  /** Whether the tools are offered. */
-  readonly isOffered: () => boolean
-  /** Waits until the tools are offered. */
-  readonly offered: Effect.Effect<void>
-  /** Why the tools are not offered. */
-  readonly because: () => string
-  /** Waits until the first start has succeeded or failed. */
-  readonly tried: Effect.Effect<void>
-  /** Calls a tool by the server's own name for it. */
-  readonly call: (tool: string, input: Schema.Json) => Effect.Effect<Toolbox.ToolOutcome>
-}
+export type ToolServer = Effect.Success<ReturnType<typeof make>>
 
 /** Keeps a server running while the scope is open. Does not wait for its start. `conceal` redacts secrets in its texts. */
 export const make = Effect.fnUntraced(function* (
   config: ToolServerConfig,
   connect: Effect.Effect<ServerConnection, StartError, Scope.Scope>,
   conceal: (text: string) => string = identity
-): Effect.fn.Return<ToolServer, never, Scope.Scope> {
+) {
   const { name } = config
   const tried = Latch.makeUnsafe()
   const up = Latch.makeUnsafe()
@@ -141,12 +127,18 @@ export const make = Effect.fnUntraced(function* (
 
   return {
     config,
+    /** The last list of its tools, filtered by `allow`, `deny` and the limits; empty before its first start. */
     known: tools.known,
+    /** Whether the tools are offered. */
     isOffered: () => isOffered,
+    /** Waits until the tools are offered. */
     offered: up.await,
+    /** Why the tools are not offered. */
     because: () => because,
+    /** Waits until the first start has succeeded or failed. */
     tried: tried.await,
-    call: (tool, input) =>
+    /** Calls a tool by the server's own name for it. */
+    call: (tool: string, input: Schema.Json): Effect.Effect<Toolbox.ToolOutcome> =>
       isObject(input)
         ? Effect.catch(call(tool, input), ({ message }) =>
             Effect.succeed({ output: ToolOutput.cut(conceal(message), config.maxOutput), isError: true })
@@ -162,17 +154,10 @@ export const make = Effect.fnUntraced(function* (
 // Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them. The same warning is logged once.
 
 /** The tools of one server. */
-interface ToolList {
-  /** The last list, filtered by `allow`, `deny` and the limits; empty before the first one. */
-  readonly known: () => ReadonlyArray<Offer>
-  /** Reads the list from the server. */
-  readonly read: (connection: ServerConnection) => Effect.Effect<void, CallError>
-  /** The same after a start: warns about configured names that match no tool. */
-  readonly readFirst: (connection: ServerConnection) => Effect.Effect<void, CallError>
-}
+type ToolList = ReturnType<typeof toolList>
 
 /** An empty list. `conceal` redacts the server's secrets. */
-const toolList = (config: ToolServerConfig, conceal: (text: string) => string): ToolList => {
+const toolList = (config: ToolServerConfig, conceal: (text: string) => string) => {
   let known: ReadonlyArray<Offer> = []
   let warned: string | undefined
   const list = Effect.fnUntraced(function* (connection: ServerConnection) {
@@ -185,8 +170,11 @@ const toolList = (config: ToolServerConfig, conceal: (text: string) => string): 
     return tools
   })
   return {
+    /** The last list, filtered by `allow`, `deny` and the limits; empty before the first one. */
     known: () => known,
-    read: (connection) => Effect.asVoid(list(connection)),
+    /** Reads the list from the server. */
+    read: (connection: ServerConnection) => Effect.asVoid(list(connection)),
+    /** The same after a start: warns about configured names that match no tool. */
     readFirst: Effect.fnUntraced(function* (connection: ServerConnection) {
       for (const warning of unknownNames(config, yield* list(connection))) yield* Effect.logWarning(warning)
     })

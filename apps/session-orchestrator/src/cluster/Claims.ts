@@ -9,7 +9,7 @@
  * Claims.C4. A claim is taken and noted, or given back, as one: a client that leaves meanwhile leaves no lock that this runner does not know of.
  */
 import type { Ids } from "@holdfast/wire"
-import { Duration, Effect, Option, RcRef, Schedule, type Scope, Semaphore } from "effect"
+import { Duration, Effect, Option, RcRef, Schedule, Semaphore } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { createHash } from "node:crypto"
 
@@ -20,19 +20,10 @@ export const SPACE = 0x486f_6c64
 export const MOST = 2_000
 
 /** The claims of this runner. */
-export interface Claims {
-  /** Claims a call. `false`: it has been claimed, by this runner or another. */
-  readonly take: (id: Ids.ConversationId) => Effect.Effect<boolean, SqlError.SqlError>
-  /** Gives a claim back. */
-  readonly release: (id: Ids.ConversationId) => Effect.Effect<void, SqlError.SqlError>
-  /** Reads the claims of all runners. The function returns whether a call was among them. */
-  readonly read: Effect.Effect<(id: Ids.ConversationId) => boolean, SqlError.SqlError>
-}
+export type Claims = Effect.Success<ReturnType<typeof make>>
 
 /** Claims over a connection of its own, which is opened with the first claim and closed with the scope. */
-export const make = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient
-): Effect.fn.Return<Claims, never, Scope.Scope> {
+export const make = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const taken = new Set<Ids.ConversationId>()
   const one = Semaphore.makeUnsafe(1)
   const session = yield* RcRef.make({
@@ -52,17 +43,20 @@ export const make = Effect.fnUntraced(function* (
     )
 
   return {
-    take: (id) =>
+    /** Claims a call. `false`: it has been claimed, by this runner or another. */
+    take: (id: Ids.ConversationId) =>
       using((connection) => {
         if (taken.has(id) || taken.size >= MOST) return Effect.succeed(false)
         return Effect.tap(lock(connection, id), (isOurs) => Effect.sync(() => isOurs && taken.add(id)))
       }),
-    release: (id) =>
+    /** Gives a claim back. */
+    release: (id: Ids.ConversationId) =>
       using((connection) =>
         taken.delete(id)
           ? Effect.asVoid(connection.execute("SELECT pg_advisory_unlock($1, $2)", numbersOf(id), undefined))
           : Effect.void
       ),
+    /** Reads the claims of all runners. The function returns whether a call was among them. */
     read: using((connection) =>
       Effect.map(
         connection.execute(
@@ -73,7 +67,7 @@ export const make = Effect.fnUntraced(function* (
         ),
         (rows) => {
           const numbers = new Set(rows.map(({ number }) => number))
-          return (id) => numbers.has(numberOf(id))
+          return (id: Ids.ConversationId) => numbers.has(numberOf(id))
         }
       )
     )

@@ -39,22 +39,18 @@ import * as LocalWaits from "./LocalWaits.ts"
 import * as Passage from "./Passage.ts"
 
 /** Answers calls through the gateway. */
-export class Gateway extends Context.Service<
-  Gateway,
-  {
+export class Gateway extends Context.Service<Gateway, Effect.Success<ReturnType<typeof make>>>()(
+  "@holdfast/session-orchestrator/gateway/Gateway"
+) {}
+
+const make = (send: RawCall.Send) =>
+  Effect.map(partsOf(send), (parts) => ({
     /** Answers a call whose path `Address.isOurs`. The answer is on its way to the client when this succeeds. */
-    readonly answer: (
-      request: HttpServerRequest.HttpServerRequest
-    ) => Effect.Effect<HttpServerResponse.HttpServerResponse>
-  }
->()("@holdfast/session-orchestrator/gateway/Gateway") {}
+    answer: (request: HttpServerRequest.HttpServerRequest) => answer(parts, request)
+  }))
 
 /** The gateway over a way to send requests. */
-export const layer = (send: RawCall.Send) =>
-  Layer.effect(
-    Gateway,
-    Effect.map(partsOf(send), (parts) => ({ answer: (request) => answer(parts, request) }))
-  )
+export const layer = (send: RawCall.Send) => Layer.effect(Gateway, make(send))
 
 // --- internal
 

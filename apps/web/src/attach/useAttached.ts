@@ -4,21 +4,10 @@ import * as Service from "../service/Service.ts"
 import * as Draft from "./Draft.ts"
 
 /** The files of a prompt. */
-export interface AttachedFiles {
-  readonly files: ReadonlyArray<File>
-  /** Why files were not taken. */
-  readonly problems: ReadonlyArray<string>
-  /** A file is held over the page. */
-  readonly isDropping: boolean
-  readonly add: (files: Iterable<File>) => void
-  readonly remove: (file: File) => void
-  readonly clear: () => void
-  /** Takes files from the clipboard; text is pasted as ever. */
-  readonly paste: (event: ClipboardEvent) => void
-}
+export type AttachedFiles = ReturnType<typeof useAttached>
 
 /** The files of the one prompt that is on the page. */
-export const useAttached = (): AttachedFiles => {
+export const useAttached = () => {
   const [files, setFiles] = useState<ReadonlyArray<File>>([])
   const [problems, setProblems] = useState<ReadonlyArray<string>>([])
   const [isDropping, setIsDropping] = useState(false)
@@ -55,18 +44,21 @@ export const useAttached = (): AttachedFiles => {
   }, [])
   return {
     files,
+    /** Why files were not taken. */
     problems,
+    /** A file is held over the page. */
     isDropping,
     add,
-    remove: (file) => {
+    remove: (file: File): void => {
       setFiles(files.filter((each) => each !== file))
       setProblems([])
     },
-    clear: () => {
+    clear: (): void => {
       setFiles([])
       setProblems([])
     },
-    paste: (event) => {
+    /** Takes files from the clipboard; text is pasted as ever. */
+    paste: (event: ClipboardEvent): void => {
       const pasted = event.clipboardData.files
       if (pasted.length === 0) return
       event.preventDefault()

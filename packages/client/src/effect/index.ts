@@ -9,18 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type {
-  ConversationState,
-  EffectiveConfiguration,
-  Health,
-  Message,
-  PeriodReport,
-  Prompt,
-  TurnEvent,
-  TurnCourse,
-  TurnExplanation,
-  TurnState
-} from "@holdfast/wire"
+import type { ConversationState, Message, Prompt, TurnEvent } from "@holdfast/wire"
 import type { BulkCommands, DryRunGroup, SchedulePreview, WorkGroup } from "@holdfast/wire/api"
 import { ClientError } from "../ClientError.ts"
 import * as CommandMethods from "../CommandMethods.ts"
@@ -42,7 +31,7 @@ import {
   type TurnFilter
 } from "../HoldfastClient.ts"
 import type { ConversationCommand } from "../transport/ServiceTransport.ts"
-import type { Turn as PromiseTurn, TurnResult } from "../Turn.ts"
+import type { Turn as PromiseTurn } from "../Turn.ts"
 import type { ConversationView } from "../view/ConversationView.ts"
 
 /** A call of the service. */
@@ -52,20 +41,7 @@ export type Call<A> = Effect.Effect<A, ClientError>
 type Plain<Options> = Omit<Options, "signal">
 
 /** A turn of the service. */
-export interface Turn {
-  readonly id: string
-  /** Absent where only the turn's id is known. */
-  readonly conversationId: string | undefined
-  /** Of a turn that was submitted: false where the same turn was submitted before. */
-  readonly isNew: boolean | undefined
-  /** Its events from the first one to `turn-end`, whenever the stream begins. */
-  readonly events: (options?: Plain<StreamOptions>) => Stream.Stream<TurnEvent.TurnEvent, ClientError>
-  /** Its end, after all its retries. A turn that fails is a result too. */
-  readonly result: Call<TurnResult>
-  readonly getState: Call<TurnState.TurnState>
-  readonly explain: Call<TurnExplanation.TurnExplanation>
-  readonly abort: Call<void>
-}
+export type Turn = ReturnType<typeof turnOf>
 
 interface Calls extends CommandMethods.Shape {
   readonly abort: readonly [object, Call<void>]
@@ -109,29 +85,7 @@ export interface Conversation extends CommandMethods.Methods<Calls> {
  * }).pipe(Effect.provide(layer({ url: "http://127.0.0.1:4747" })))
  * ```
  */
-export class Client extends Context.Service<
-  Client,
-  {
-    readonly createConversation: (options?: Plain<ConversationOptions>) => Call<Conversation>
-    readonly conversation: (id: string) => Conversation
-    readonly submit: (prompt: Prompt.Prompt, options?: Plain<SubmitOptions>) => Call<Turn>
-    readonly turn: (id: string) => Turn
-    readonly listTurns: (filter?: Plain<TurnFilter>) => Stream.Stream<TurnState.TurnSummary, ClientError>
-    readonly listConversations: (
-      filter?: Plain<ConversationFilter>
-    ) => Stream.Stream<ConversationState.ConversationSummary, ClientError>
-    readonly commandTurns: (
-      request: Omit<BulkCommands.RunBulk, "cursor">
-    ) => Stream.Stream<BulkCommands.BulkOutcome, ClientError>
-    readonly raiseLimit: (body: WorkGroup.RaiseLimit) => Call<WorkGroup.RaisedLimit>
-    readonly readCourses: (turnIds: ReadonlyArray<string>) => Call<ReadonlyArray<TurnCourse.TurnCourse>>
-    readonly report: (options?: Plain<ReportOptions>) => Call<PeriodReport.PeriodReport>
-    readonly schedule: (body?: SchedulePreview.PreviewSchedule) => Call<SchedulePreview.SchedulePreview>
-    readonly dryRun: (body: DryRunGroup.RunDryRun) => Call<DryRunGroup.DryRunAnswer>
-    readonly health: Call<Health.Health>
-    readonly configuration: Call<EffectiveConfiguration.EffectiveConfiguration>
-  }
->()("@holdfast/client/Client") {}
+export class Client extends Context.Service<Client, ReturnType<typeof of>>()("@holdfast/client/Client") {}
 
 /** Makes a client, which is closed with its scope. */
 export const make = (options?: ClientOptions): Effect.Effect<Client["Service"], never, Scope.Scope> =>
@@ -169,11 +123,15 @@ const stream = <A>(
     )
   )
 
-const turnOf = (turn: PromiseTurn): Turn => ({
+const turnOf = (turn: PromiseTurn) => ({
   id: turn.id,
+  /** Absent where only the turn's id is known. */
   conversationId: turn.conversationId,
+  /** Of a turn that was submitted: false where the same turn was submitted before. */
   isNew: turn.isNew,
-  events: (options) => stream((own) => turn.events({ ...options, ...own })),
+  /** Its events from the first one to `turn-end`, whenever the stream begins. */
+  events: (options?: Plain<StreamOptions>) => stream((own) => turn.events({ ...options, ...own })),
+  /** Its end, after all its retries. A turn that fails is a result too. */
   result: call((own) => turn.result(own)),
   getState: call((own) => turn.getState(own)),
   explain: call((own) => turn.explain(own)),
@@ -217,20 +175,22 @@ const conversationOf = (conversation: PromiseConversation): Conversation =>
     delete: call((own) => conversation.delete(own))
   } satisfies Omit<Conversation, CommandMethods.Sent>)
 
-const of = (client: HoldfastClient): Client["Service"] => ({
-  createConversation: (options) =>
+const of = (client: HoldfastClient) => ({
+  createConversation: (options?: Plain<ConversationOptions>) =>
     call((own) => client.createConversation({ ...options, ...own })).pipe(Effect.map(conversationOf)),
-  conversation: (id) => conversationOf(client.conversation(id)),
-  submit: (prompt, options) => begun((own) => client.submit(prompt, { ...options, ...own })),
-  turn: (id) => turnOf(client.turn(id)),
-  listTurns: (filter) => stream((own) => client.listTurns({ ...filter, ...own })),
-  listConversations: (filter) => stream((own) => client.listConversations({ ...filter, ...own })),
-  commandTurns: (request) => stream((own) => client.commandTurns(request, own)),
-  readCourses: (turnIds) => call((own) => client.readCourses(turnIds, own)),
-  report: (options) => call((own) => client.report({ ...options, ...own })),
-  schedule: (body) => call((own) => client.schedule(body, own)),
-  raiseLimit: (body) => call((own) => client.raiseLimit(body, own)),
-  dryRun: (body) => call((own) => client.dryRun(body, own)),
+  conversation: (id: string) => conversationOf(client.conversation(id)),
+  submit: (prompt: Prompt.Prompt, options?: Plain<SubmitOptions>) =>
+    begun((own) => client.submit(prompt, { ...options, ...own })),
+  turn: (id: string) => turnOf(client.turn(id)),
+  listTurns: (filter?: Plain<TurnFilter>) => stream((own) => client.listTurns({ ...filter, ...own })),
+  listConversations: (filter?: Plain<ConversationFilter>) =>
+    stream((own) => client.listConversations({ ...filter, ...own })),
+  commandTurns: (request: Omit<BulkCommands.RunBulk, "cursor">) => stream((own) => client.commandTurns(request, own)),
+  readCourses: (turnIds: ReadonlyArray<string>) => call((own) => client.readCourses(turnIds, own)),
+  report: (options?: Plain<ReportOptions>) => call((own) => client.report({ ...options, ...own })),
+  schedule: (body?: SchedulePreview.PreviewSchedule) => call((own) => client.schedule(body, own)),
+  raiseLimit: (body: WorkGroup.RaiseLimit) => call((own) => client.raiseLimit(body, own)),
+  dryRun: (body: DryRunGroup.RunDryRun) => call((own) => client.dryRun(body, own)),
   health: call((own) => client.health(own)),
   configuration: call((own) => client.configuration(own))
 })

@@ -26,29 +26,14 @@ const LONG_FRAME = 65_536
 const MOST_FRAME_LEVELS = 10_000
 
 /** Decodes one response. */
-export interface Decoder {
-  readonly feed: (reads: ReadonlyArray<Uint8Array>) => void
-  /** Reads a body that is one JSON document in place of a stream; `false` where it is no response of a model. */
-  readonly whole: (document: string) => boolean
-  /** The body has ended. */
-  readonly end: () => void
-  readonly standing: () => StreamStanding
-  /** The events since the last call. */
-  readonly take: () => Array<Provider.ProviderEvent>
-  /** Appends the events that the machine held back, and `finish`. */
-  readonly finish: () => void
-  /** Characters of tool calls so far (`Machine.held`). */
-  readonly held: () => number
-  /** The events before a failure: the tool calls that had begun and are incomplete (A12); empty where there are none. */
-  readonly cut: () => ReadonlyArray<Provider.ProviderEvent>
-}
+export type Decoder = ReturnType<typeof make>
 
 /** `classify` classifies a frame that is an error or is not JSON; `most` is the response's limit in characters. */
 export const make = (
   machine: Machine,
   classify: (data: string, event: string | undefined) => Provider.EmittedFailure,
   most: number = ResponseLimit.MOST_CHARACTERS
-): Decoder => {
+) => {
   const mostHeld = mostOfFrame(most)
   let out: Array<Provider.ProviderEvent> = []
   let emitted = 0
@@ -56,6 +41,7 @@ export const make = (
   let isEnding = false
   let template: DeltaTemplate.DeltaTemplate | undefined
 
+  /** The events before a failure: the tool calls that had begun and are incomplete (A12); empty where there are none. */
   const cut = (): ReadonlyArray<Provider.ProviderEvent> => {
     const toolNames = machine.unfinished()
     return toolNames.length === 0 ? [] : [{ type: "tool-calls-cut", toolNames }]
@@ -105,14 +91,15 @@ export const make = (
   }, skip)
 
   return {
-    feed: (reads) => {
+    feed: (reads: ReadonlyArray<Uint8Array>): void => {
       for (const read of joined(reads)) {
         frames.feed(read)
         if (isOver(standing)) return
         if (frames.held() > mostHeld) return fail(ResponseLimit.exceeded(most))
       }
     },
-    whole: (document) => {
+    /** Reads a body that is one JSON document in place of a stream; `false` where it is no response of a model. */
+    whole: (document: string): boolean => {
       const frame = isTooDeep(document) ? undefined : objectIn(document)
       if (frame === undefined) return false
       standing = machine.frame(frame, undefined, out)
@@ -122,17 +109,21 @@ export const make = (
       exceeds(0)
       return true
     },
-    end: () => {
+    /** The body has ended. */
+    end: (): void => {
       isEnding = true
       frames.end()
     },
     standing: () => standing,
+    /** The events since the last call. */
     take: () => {
       const events = out
       out = []
       return events
     },
+    /** Appends the events that the machine held back, and `finish`. */
     finish: () => machine.finish(out),
+    /** Characters of tool calls so far (`Machine.held`). */
     held: machine.held,
     cut
   }

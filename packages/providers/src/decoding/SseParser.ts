@@ -13,16 +13,6 @@
  */
 import { TextBuffer } from "@holdfast/kernel/host"
 
-/** The parser of one stream. */
-interface SseParser {
-  /** Parses one read; passes each completed frame to `onFrame`. */
-  readonly feed: (bytes: Uint8Array) => void
-  /** Passes on the incomplete frame, if there is one. */
-  readonly end: () => void
-  /** Characters of the incomplete line and frame. */
-  readonly held: () => number
-}
-
 /**
  * Receives one frame. `event` is its name, where it has one; `raw` is its text up to the blank line, included, with LF for every line end.
  * `raw` is empty for a frame that two reads split, and for a line `error: ...`.
@@ -33,7 +23,7 @@ export type OnFrame = (data: string, event: string | undefined, raw: string) => 
  * Makes the parser of one stream. `skip` is called where a frame begins; it may read frames of the text itself, and returns the position
  * behind them.
  */
-export const make = (onFrame: OnFrame, skip = (_text: string, start: number): number => start): SseParser => {
+export const make = (onFrame: OnFrame, skip = (_text: string, start: number): number => start) => {
   // Drops the byte order mark, and joins a character that two reads split.
   const decoder = new TextDecoder()
   // The incomplete line. A buffer, so the cost per read does not grow with the line.
@@ -99,13 +89,16 @@ export const make = (onFrame: OnFrame, skip = (_text: string, start: number): nu
   }
 
   return {
-    feed: (bytes) => read(decoder.decode(bytes, { stream: true })),
-    end: () => {
+    /** Parses one read; passes each completed frame to `onFrame`. */
+    feed: (bytes: Uint8Array): void => read(decoder.decode(bytes, { stream: true })),
+    /** Passes on the incomplete frame, if there is one. */
+    end: (): void => {
       read(decoder.decode())
       if (held.length > 0) read("\n")
       dispatch("")
     },
-    held: () => held.length + (data?.length ?? 0) + (more?.length ?? 0)
+    /** Characters of the incomplete line and frame. */
+    held: (): number => held.length + (data?.length ?? 0) + (more?.length ?? 0)
   }
 }
 

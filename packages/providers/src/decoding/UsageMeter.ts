@@ -8,36 +8,31 @@ import type { Provider } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
 
 /** The token counts of one response. */
-export interface UsageMeter {
-  /** Replaces the counts. */
-  readonly set: (usage: Message.Usage) => void
-  readonly get: () => Message.Usage
-  /** Emits the first counts; to be called with output. */
-  readonly first: (out: Array<Provider.ProviderEvent>) => void
-  /** Emits the last counts, unless they have been emitted. */
-  readonly last: (out: Array<Provider.ProviderEvent>) => void
-}
+export type UsageMeter = ReturnType<typeof make>
 
 /** A meter without counts. */
-export const make = (): UsageMeter => {
+export const make = () => {
   let current: Message.Usage = {}
   let isTold = true
   let isFirst = true
-  const last = (out: Array<Provider.ProviderEvent>) => {
+  const last = (out: Array<Provider.ProviderEvent>): void => {
     if (isTold) return
     isTold = true
     isFirst = false
     out.push({ type: "usage", usage: current })
   }
   return {
-    set: (usage) => {
+    /** Replaces the counts. */
+    set: (usage: Message.Usage): void => {
       current = usage
       isTold = Object.keys(usage).length === 0
     },
     get: () => current,
-    first: (out) => {
+    /** Emits the first counts; to be called with output. */
+    first: (out: Array<Provider.ProviderEvent>): void => {
       if (isFirst) last(out)
     },
+    /** Emits the last counts, unless they have been emitted. */
     last
   }
 }

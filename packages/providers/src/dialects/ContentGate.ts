@@ -9,7 +9,7 @@
  * without its end mark before content (X13). The bytes that pass are the bytes that were fed, in their order, from the first one on.
  */
 import { Classification } from "@holdfast/policy"
-import { defined, JsonShape, type Message } from "@holdfast/wire"
+import { defined, JsonShape } from "@holdfast/wire"
 import type { JsonObject } from "../decoding/Json.ts"
 import * as PlainBody from "../http/PlainBody.ts"
 import * as AnswerEnd from "./AnswerEnd.ts"
@@ -33,19 +33,7 @@ type Standing =
   | ({ readonly kind: "failed"; readonly hasPassed: boolean } & Failed)
 
 /** One attempt's answer. */
-export interface ContentGate {
-  /** The bytes that may go down now. None while the answer is held, and none of an attempt that failed before content. */
-  readonly feed: (bytes: Uint8Array) => ReadonlyArray<Uint8Array>
-  /** The body has ended. The bytes that may go down now. */
-  readonly end: () => ReadonlyArray<Uint8Array>
-  /** The connection has failed, or a limit ended it; nothing more is fed. `failed` where the failure is known. */
-  readonly broken: (cause: unknown, failed?: Failed) => void
-  readonly standing: () => Standing
-  /** The usage of what came so far. */
-  readonly usage: () => Message.Usage
-  /** The endpoint's body of an attempt that failed before content, as it came. */
-  readonly received: () => ReadonlyArray<Uint8Array>
-}
+export type ContentGate = ReturnType<typeof make>
 
 /** What a gate is made for. */
 export interface Options {
@@ -57,7 +45,7 @@ export interface Options {
 }
 
 /** A gate for one attempt whose head has arrived. */
-export const make = ({ dialect, framing, head }: Options): ContentGate => {
+export const make = ({ dialect, framing, head }: Options) => {
   const isRefused = head.status < 200 || head.status >= 300
   let standing: Standing = { kind: "held" }
   let held: Array<Uint8Array> = []
@@ -159,7 +147,8 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
   }
 
   return {
-    feed: (bytes) => {
+    /** The bytes that may go down now. None while the answer is held, and none of an attempt that failed before content. */
+    feed: (bytes: Uint8Array): ReadonlyArray<Uint8Array> => {
       switch (standing.kind) {
         case "held":
           return receive(bytes)
@@ -171,20 +160,24 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
           return []
       }
     },
-    end: () => {
+    /** The body has ended. The bytes that may go down now. */
+    end: (): ReadonlyArray<Uint8Array> => {
       const passed = standing.kind === "held" ? endHeld() : []
       if (standing.kind === "passing") settle(() => ({ failure: Classification.incomplete() }))
       return passed
     },
-    broken: (cause, failed) => {
+    /** The connection has failed, or a limit ended it; nothing more is fed. `failed` where the failure is known. */
+    broken: (cause: unknown, failed?: Failed): void => {
       const broken = () => failed ?? ofBroken(cause, head)
       // The status of a refusal counts, whatever became of its body.
       if (standing.kind === "held") fail(isRefused ? ofBody(text(), head) : broken())
       else if (standing.kind === "passing") settle(broken)
     },
     standing: () => standing,
+    /** The usage of what came so far. */
     usage: () => dialect.usage(standing.kind === "passing" ? [...counts, ...ending.read().counts] : counts),
-    received: () => held
+    /** The endpoint's body of an attempt that failed before content, as it came. */
+    received: (): ReadonlyArray<Uint8Array> => held
   }
 }
 

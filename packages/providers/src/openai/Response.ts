@@ -166,27 +166,13 @@ interface Call {
   readonly text: TextBuffer.TextBuffer
 }
 
-/** The tool calls of one response. */
-interface ToolCalls {
-  readonly add: (piece: JsonObject) => void
-  readonly count: () => number
-  /** The names of the called tools. */
-  readonly names: () => ReadonlyArray<string>
-  /** Characters so far, plus one for each piece. */
-  readonly length: () => number
-  /** Characters that are kept (`Machine.kept`). */
-  readonly kept: () => number
-  /** The calls, in the order in which they began. They are known to be complete only at the end of the response (C7). */
-  readonly whole: (wasCut: boolean) => ReadonlyArray<Message.ToolCallPart>
-}
-
 /** Collects no calls yet. `idOf` gives an id to the nth call where the provider gave none. */
-const toolCalls = (idOf: (n: number) => string): ToolCalls => {
+const toolCalls = (idOf: (n: number) => string) => {
   const calls: Array<Call> = []
   let length = 0
   let kept = 0
   return {
-    add: (piece) => {
+    add: (piece: JsonObject): void => {
       const { arguments: given, name } = objectOf(piece.function)
       const index = typeof piece.index === "number" ? piece.index : undefined
       const id = textOf(piece.id)
@@ -209,10 +195,14 @@ const toolCalls = (idOf: (n: number) => string): ToolCalls => {
       kept += text.length + (id?.length ?? 0) + (textOf(name)?.length ?? 0)
     },
     count: () => calls.length,
+    /** The names of the called tools. */
     names: () => calls.map(({ name }) => name),
+    /** Characters so far, plus one for each piece. */
     length: () => length,
+    /** Characters that are kept (`Machine.kept`). */
     kept: () => kept,
-    whole: (wasCut) =>
+    /** The calls, in the order in which they began. They are known to be complete only at the end of the response (C7). */
+    whole: (wasCut: boolean): ReadonlyArray<Message.ToolCallPart> =>
       calls.map((call, n) =>
         ToolArguments.toCall({ toolCallId: call.id ?? idOf(n), toolName: call.name, text: call.text.text(), wasCut })
       )

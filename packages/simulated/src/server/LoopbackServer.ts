@@ -13,7 +13,6 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
 import * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 
 /** The server could not listen: its port is in use, or this user may not use it. */
@@ -42,32 +41,10 @@ export interface RecordedRequest {
 }
 
 /** One request, and the control of its connection. */
-export interface Exchange {
-  readonly request: RecordedRequest
-  /** Sends status and headers. */
-  readonly head: (status: number, headers: Readonly<Record<string, string>>) => Effect.Effect<void>
-  /** Sends a piece of the body. */
-  readonly write: (text: string) => Effect.Effect<void>
-  /** Completes the response. */
-  readonly end: Effect.Effect<void>
-  /** Closes the connection; a response that had begun is incomplete. */
-  readonly cut: Effect.Effect<void>
-  /** Closes it with a TCP reset. */
-  readonly reset: Effect.Effect<void>
-}
+export type Exchange = ReturnType<typeof exchange>
 
 /** A server that listens. */
-export interface RunningServer {
-  /** `http://127.0.0.1:PORT`, without a slash at its end. */
-  readonly url: string
-  readonly port: number
-  /** The last requests, oldest first: `MAX_RECORDED` of them, or fewer where they are large. */
-  readonly requests: () => ReadonlyArray<RecordedRequest>
-  /** The number of requests since the start, of one path or of all. */
-  readonly count: (path?: string) => number
-  /** Waits until this many requests have arrived since the start. */
-  readonly received: (count: number) => Effect.Effect<void>
-}
+export type RunningServer = Effect.Success<ReturnType<typeof listen>>
 
 /** The most requests that are kept; later ones replace older ones, and all are counted. */
 const MAX_RECORDED = 10_000
@@ -76,10 +53,7 @@ const MAX_RECORDED = 10_000
 const MAX_RECORDED_LENGTH = 64 * 1024 * 1024
 
 /** Listens until the scope closes. The client receives only the bytes that `handle` sends. */
-export const listen = (
-  options: ListenOptions,
-  handle: (exchange: Exchange) => Effect.Effect<void>
-): Effect.Effect<RunningServer, ListenError, Scope.Scope> =>
+export const listen = (options: ListenOptions, handle: (exchange: Exchange) => Effect.Effect<void>) =>
   Effect.gen(function* () {
     const log = new RequestLog()
     const fork = yield* FiberSet.makeRuntime<never, void, never>()
@@ -107,11 +81,15 @@ export const listen = (
     const port = typeof address === "object" && address !== null ? address.port : 0
     const host = options.host ?? "127.0.0.1"
     return {
+      /** `http://127.0.0.1:PORT`, without a slash at its end. */
       url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
       port,
-      requests: () => log.requests,
-      count: (path) => log.count(path),
-      received: (count) => log.received(count)
+      /** The last requests, oldest first: `MAX_RECORDED` of them, or fewer where they are large. */
+      requests: (): ReadonlyArray<RecordedRequest> => log.requests,
+      /** The number of requests since the start, of one path or of all. */
+      count: (path?: string) => log.count(path),
+      /** Waits until this many requests have arrived since the start. */
+      received: (count: number) => log.received(count)
     }
   })
 
@@ -147,17 +125,22 @@ const recorded = (incoming: IncomingMessage, body: string): RecordedRequest => (
   body
 })
 
-const exchange = (request: RecordedRequest, response: ServerResponse): Exchange => ({
+const exchange = (request: RecordedRequest, response: ServerResponse) => ({
   request,
-  head: (status, headers) =>
+  /** Sends status and headers. */
+  head: (status: number, headers: Readonly<Record<string, string>>) =>
     Effect.sync(() => {
       response.writeHead(status, headers)
       response.flushHeaders()
     }),
-  write: (text) =>
+  /** Sends a piece of the body. */
+  write: (text: string) =>
     text === "" ? Effect.void : Effect.callback<void>((resume) => void response.write(text, () => resume(Effect.void))),
+  /** Completes the response. */
   end: Effect.callback<void>((resume) => void response.end(() => resume(Effect.void))),
+  /** Closes the connection; a response that had begun is incomplete. */
   cut: Effect.sync(() => void response.socket?.destroy()),
+  /** Closes it with a TCP reset. */
   reset: Effect.sync(() => void response.socket?.resetAndDestroy())
 })
 
