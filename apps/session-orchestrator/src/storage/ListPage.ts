@@ -38,7 +38,10 @@ export interface TurnRow {
   readonly position: Position
   /** Its prompt is cut (`Keyset.PROMPT_CHARACTERS`). */
   readonly turn: Turn
-  /** The model that its conversation was opened with, or that the turn changed to last: `provider/model`. */
+  /**
+   * The model that the turn changed to last, or began at, which an earlier turn may have moved to; as far as its records are kept, and else
+   * that of its conversation: `provider/model`.
+   */
   readonly model: string
   /** The model before, if the turn changed it. */
   readonly changedFrom: string | undefined

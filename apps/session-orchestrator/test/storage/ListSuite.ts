@@ -1,12 +1,13 @@
 /** Tests the laws of every `Lists`, over any database, and that each page is read by an index. */
 import { expect, it } from "@effect/vitest"
 import type { Journal, StorageError } from "@holdfast/journal"
-import type { TurnEvent } from "@holdfast/wire"
+import { Target, type TurnEvent } from "@holdfast/wire"
 import type { Records } from "@holdfast/kernel"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import { Clock, Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
+import * as TurnReport from "../../src/insight/inspection/TurnReport.ts"
 import * as PeriodReports from "../../src/insight/inspection/period/PeriodReports.ts"
 import * as TurnUse from "../../src/engine/spend/TurnUse.ts"
 import { AnsweredCalls, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
@@ -33,7 +34,9 @@ interface Kept {
   readonly of: number
   readonly acceptedAt: number
   readonly end?: { readonly status: TurnEvent.TurnStatus; readonly endedAt: number } | undefined
-  /** Where it went instead of its conversation's model. */
+  /** The model that an earlier turn has moved to. */
+  readonly begunAt?: string | undefined
+  /** Where it went instead. */
   readonly changedTo?: string | undefined
   readonly tags?: ReadonlyArray<string>
   readonly records?: ReadonlyArray<Records.Stored>
@@ -41,7 +44,7 @@ interface Kept {
 
 const MODELS = ["anthropic/claude", "anthropic/claude-2", "openai/gpt"] as const
 
-const modelOf = ({ changedTo, of }: Kept): string => changedTo ?? MODELS[of % MODELS.length] ?? ""
+const modelOf = ({ begunAt, changedTo, of }: Kept): string => changedTo ?? begunAt ?? MODELS[of % MODELS.length] ?? ""
 
 /** Times that come more than once: rows of one millisecond have an order too. */
 const time = fc.integer({ min: 1, max: 6 })
@@ -53,6 +56,7 @@ const kept = fc.array(
     end: fc.option(fc.record({ status: fc.constantFrom("completed", "failed", "aborted"), endedAt: time }), {
       nil: undefined
     }),
+    begunAt: fc.option(fc.constantFrom("openai/gpt", "other/x%y", "openai/gpt/2"), { nil: undefined }),
     changedTo: fc.option(fc.constantFrom("openai/gpt", "other/x_y"), { nil: undefined }),
     tags: fc.subarray(["nightly", "night", "team/ops"])
   }),
@@ -74,13 +78,19 @@ const write = Effect.fnUntraced(function* (turns: ReadonlyArray<Kept>) {
   for (const turn of turns) yield* add(turn)
 })
 
-const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of, records = [], tags = [] }: Kept) {
+const add = Effect.fnUntraced(function* (turn: Kept) {
+  const { acceptedAt, begunAt, changedTo, end, n, of, tags = [] } = turn
+  const target = begunAt === undefined ? undefined : Target.parse(begunAt)
+  const records = [
+    ...(target === undefined ? [] : [{ name: "step/0/route", value: JSON.stringify({ route: { target } }) }]),
+    ...(turn.records ?? [])
+  ]
   yield* Logged.accept(NumberedData.turn(n, of, { acceptedAt, labels: { tags, metadata: { n } } }))
   const identity = { conversationId: NumberedData.conversationId(of), turnId: NumberedData.turnId(n) }
   const events: Array<TurnEvent.PersistedEvent> = [
     ...(changedTo === undefined
       ? []
-      : [{ ...identity, type: "model-change" as const, from: MODELS[of] ?? "", to: changedTo }]),
+      : [{ ...identity, type: "model-change" as const, from: begunAt ?? MODELS[of] ?? "", to: changedTo }]),
     ...(end === undefined ? [] : [{ ...NumberedData.end(n, of), ...end }])
   ]
   if (events.length + records.length > 0) yield* Logged.append(identity.turnId, 0, records, { events, position: 0 })
@@ -128,7 +138,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
             const lists = yield* Lists
-            for (const table of ["turn_labels", "turn_tags", "events", "turns", "conversations"])
+            for (const table of ["turn_labels", "turn_tags", "journal", "events", "turns", "conversations"])
               yield* sql`DELETE FROM ${sql(table)}`
             const turns = given.map((turn, i) => ({ ...turn, n: i + 1 }))
             yield* write(turns)
@@ -323,6 +333,33 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     expect(report.conversations).toMatchObject([{ name: conversationId, turns: 205 }])
     const ofOne = yield* PeriodReports.read(ports, { ...period, conversationId })
     expect(ofOne).toMatchObject({ turns: { answered: 205, failed: 0, waiting: 0 }, spend: { turns: 205 } })
+  })
+
+  test("rule X15: lists have the model and the price of the report where an earlier turn has moved to another target", function* () {
+    const lists = yield* Lists
+    const ports = { lists, log: yield* TurnLog, answered: yield* AnsweredCalls }
+    const prices = { [MODELS[0]]: { input: 1e6, output: 0 }, "cheap/m": { input: 1, output: 0 } }
+    const period = { since: 0, until: 1e6, timeZone: "UTC", prices, keyVariables: () => [], redact: String }
+    yield* write([])
+    const { end } = NumberedData
+    const answered = { steps: 1, attempts: 1, sleptMs: 0, waitedMs: 0, usage: { inputTokens: 5, outputTokens: 0 } }
+    for (const n of [1, 2]) {
+      yield* Logged.accept(NumberedData.turn(n, 0))
+      const events = [{ ...end(n, 0), ...answered, endedAt: 10 }] as const
+      // The first record of a turn may say that its first step is the last one.
+      const final = { name: "step/0/final", value: '{"cause":"max-turns","at":0}' }
+      const records = [final, GivenRecords.begins("cheap")].slice(2 - n)
+      yield* Logged.append(NumberedData.turnId(n), 0, records, { events, position: 0 })
+    }
+    const { rows } = yield* lists.turns({ model: "cheap" }, undefined, 9)
+    const listed = rows.map((row) => TurnReport.ofRow(row, TurnReport.NO_RECORDS, String, prices))
+    expect(listed).toMatchObject([
+      { model: "cheap/m", cost: 5e-6 },
+      { model: "cheap/m", cost: 5e-6 }
+    ])
+    const report = yield* PeriodReports.read(ports, period)
+    expect(report.models).toMatchObject([{ name: "cheap/m", turns: 2, cost: 1e-5 }])
+    expect((yield* lists.turns({ model: "anthropic" }, undefined, 9)).rows).toEqual([])
   })
 
   test("rule X15: each page of 100,000 turns is read by an index, without a sort", function* () {

@@ -13,6 +13,10 @@ import type { TurnFilter, TurnRow } from "../../storage/ListPage.ts"
 import type { TurnLog } from "../../storage/TurnLog.ts"
 import * as SpendSums from "../../config/limits/SpendSums.ts"
 
+/** Whether more happened in a turn than its row has: it was not answered by its first call, without a wait. */
+export const needsRecords = ({ turn: { end } }: TurnRow): boolean =>
+  end === undefined || end.status !== "completed" || end.attempts !== 1 || end.sleptMs > 0 || (end.waitedMs ?? 0) > 0
+
 /** Turns of one page. */
 export const PAGE = 100
 
@@ -22,14 +26,15 @@ export interface Sources {
   readonly log: Pick<TurnLog["Service"], "load">
 }
 
-/** Reads turns page by page, each with its records: they name the model of its calls, which an earlier turn may have changed. A page is in memory, and never all turns. */
+/** Reads turns page by page, each with its records where those matter. A page is in memory, and never all turns. */
 export const read = Effect.fnUntraced(function* (
   { lists, log }: Sources,
   filter: TurnFilter,
   take: (row: TurnRow, history: History.History) => void,
   isWanted: (row: TurnRow) => boolean = () => true
 ): Effect.fn.Return<void, StorageError> {
-  const historyOf = ({ turn }: TurnRow) => Effect.map(log.load(turn.turnId), History.of)
+  const historyOf = (row: TurnRow) =>
+    Effect.map(needsRecords(row) ? log.load(row.turn.turnId) : Effect.succeed([]), History.of)
   const rows = rowsOf((after) => lists.turns(filter, after, PAGE))
   yield* Stream.runForEachArray(rows, (page) => {
     const wanted = page.filter(isWanted)

@@ -112,7 +112,6 @@ const make = Effect.fnUntraced(function* (
 
 interface Linked {
   readonly row: TurnRow
-  readonly given: string
   retriedBy: Ids.TurnId | undefined
 }
 
@@ -122,10 +121,10 @@ const linked = (rows: ReadonlyArray<TurnRow>): ReadonlyArray<Linked> => {
   return rows.map((row) => {
     const { changedFrom, turn } = row
     const before = last.get(turn.conversationId)
-    const given = changedFrom ?? row.model
-    const model = changedFrom === undefined && before?.given === given ? before.row.model : row.model
+    const isSame = changedFrom === undefined && before?.row.turn.model === turn.model
+    const model = isSame ? (before?.row.model ?? row.model) : row.model
     if (turn.prompt === undefined && before !== undefined) before.retriedBy = turn.turnId
-    const one = { row: { ...row, model }, given, retriedBy: undefined }
+    const one = { row: { ...row, model }, retriedBy: undefined }
     last.set(turn.conversationId, one)
     return one
   })

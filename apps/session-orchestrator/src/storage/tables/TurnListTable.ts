@@ -9,8 +9,9 @@
  * | a conversation, and anything else | `turns_by_conversation` | acceptance |
  * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
+import { Records } from "@holdfast/kernel"
 import { Rows, type TableError } from "@holdfast/journal/sql"
-import { type Ids, type Labels, Message, type TurnEvent } from "@holdfast/wire"
+import { type Ids, type Labels, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import type { Page, Position, TurnFilter, TurnRow } from "../ListPage.ts"
@@ -147,27 +148,42 @@ const withStatus = (sql: SqlClient.SqlClient, status: NonNullable<TurnFilter["st
 
 const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
   if (model === undefined || status === "open") return undefined
-  const to = (name: string) => sql`last.change LIKE ${`%"to":"${Keyset.escaped(name)}%`} ESCAPE '!'`
+  const has = (text: string) => sql`last.place LIKE ${`%${Keyset.escaped(text)}%`} ESCAPE '!'`
   const ofConversation = Keyset.ofModel(
     sql,
     "COALESCE(t.model, (SELECT c.model FROM conversations c WHERE c.number = t.conversation))",
     model
   )
-  const changed = sql.or(ProviderName.namesOf(model).flatMap((name) => [to(`${name}"`), to(`${name}/`)]))
-  // With a limit the change is read once a row, not once for each comparison.
-  return sql`(SELECT 1 FROM (SELECT COALESCE(${changeOf(sql)}, '') AS change LIMIT 1) AS last
-    WHERE CASE last.change WHEN '' THEN ${ofConversation} ELSE ${changed} END) = 1`
+  const isThere = sql.or(
+    ProviderName.namesOf(model).flatMap((name) => {
+      const target = JSON.stringify(Target.parse(name) ?? { provider: name })
+      return ['"', "/"].flatMap((end) => [has(`"to":"${name}${end}`), has(`"target":${target.slice(0, -2)}${end}`)])
+    })
+  )
+  // With a limit the place is read once a row, not once for each comparison.
+  return sql`(SELECT 1 FROM (SELECT COALESCE(${changeOf(sql)}, ${beginningOf(sql)}, '') AS place LIMIT 1) AS last
+    WHERE CASE last.place WHEN '' THEN ${ofConversation} ELSE ${isThere} END) = 1`
 }
 
 /** The last change of the model that a turn made, as it is on disk: by `events_model_change`, however long its conversation is. */
 const changeOf = (sql: SqlClient.SqlClient): Statement.Fragment => sql`(
   SELECT m.payload FROM events m WHERE m.turn = t.number AND m.type = 'model-change' ORDER BY m.event_id DESC LIMIT 1)`
 
+/** Where a turn began: its first record, or the one behind the announcement of its last step. Null where it began at its own model, and without records. */
+const beginningOf = (sql: SqlClient.SqlClient): Statement.Fragment => sql`(
+  SELECT CASE j.name WHEN ${ROUTE} THEN j.value WHEN ${FINAL} THEN (
+    SELECT k.value FROM journal k WHERE k.turn = t.number AND k.seq = 1 AND k.name = ${ROUTE}) END
+  FROM journal j WHERE j.turn = t.number AND j.seq = 0)`
+
+const [FINAL, ROUTE] = [Records.nameOf("Final", 0), Records.nameOf("Route", 0)]
+
 /** The columns were written from these types. */
 interface Row extends TurnTable.Row, LabelTable.Columns {
   readonly number: number
-  readonly model: string
+  /** What the turn was accepted with, whether or not its conversation has another one now. */
+  readonly ownModel: string
   readonly change: string | null
+  readonly beginning: string | null
   readonly hasEvents: number
 }
 
@@ -180,7 +196,7 @@ const rowsOf = Effect.fnUntraced(function* (
   const found = yield* sql<Row>`
     SELECT t.turn_id AS "turnId", c.conversation_id AS "conversationId", substr(t.prompt, 1, ${Keyset.PROMPT_CHARACTERS}) AS prompt,
       t.accepted_at AS "acceptedAt", e.payload AS "endEvent", ${Rows.number(sql, "t.number")} AS "number",
-      COALESCE(t.model, c.model) AS model, ${changeOf(sql)} AS change,
+      COALESCE(t.model, c.model) AS "ownModel", ${changeOf(sql)} AS change, ${beginningOf(sql)} AS beginning,
       CASE WHEN EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
       ) THEN 1 ELSE 0 END AS "hasEvents", l.metadata, l.tags
@@ -188,13 +204,20 @@ const rowsOf = Effect.fnUntraced(function* (
     WHERE ${Rows.have(sql, "t.number", numbers)}`
   const rows = yield* Effect.forEach(found, (row) =>
     Effect.zipWith(TurnTable.read(row), LabelTable.read(row), (turn, labels) => {
-      const { change, hasEvents, model, number } = row
+      const { beginning, change, hasEvents, number } = row
+      const model = beginning === null ? row.ownModel : begunAt(beginning)
       const changed = change === null ? {} : { model: changedTo(change, turn) ?? model, changedFrom: model }
       return [number, { turn, model, changedFrom: undefined, ...changed, hasEvents: hasEvents === 1, labels }] as const
     })
   )
   return Keyset.rowsOf(keys, new Map(rows))
 })
+
+/** Where a turn began. The record was written from this type. */
+const begunAt = (json: string): string => {
+  const { route }: Records.Beginning = JSON.parse(json)
+  return Target.format(route.target)
+}
 
 /** Where a change went to. */
 const changedTo = (payload: string, turn: TurnRow["turn"]): string | undefined => {

@@ -161,7 +161,6 @@ export interface Row extends Pick<Turn, "turnId" | "conversationId" | "acceptedA
   readonly content?: string | null
   /** Lists leave it out. */
   readonly submitted?: number | null
-  /** Lists leave it out. */
   readonly ownModel?: string | null
   readonly endEvent: string | null
 }

@@ -71,7 +71,7 @@ export class PeriodTally {
     this.turns[state === "completed" ? "answered" : state]++
     this.calls += end?.attempts ?? History.callsOf(history)
     this.savedCalls += attempts.filter(isSaved).length
-    if (end !== undefined && attempts.length === 0 && end.attempts > 0 && needsRecords(end)) this.forgotten++
+    if (end !== undefined && attempts.length === 0 && end.attempts > 0 && TurnUse.needsRecords(row)) this.forgotten++
     if (prompt === undefined)
       this.retries.set(conversationId, Math.max(acceptedAt, this.retries.get(conversationId) ?? -Infinity))
     // A question about tool calls waits for no endpoint.
@@ -247,10 +247,6 @@ export class PeriodTally {
 }
 
 // --- internal
-
-/** Whether more happened in a turn than its end tells: it was not answered by its first call, without a wait. */
-const needsRecords = ({ attempts, sleptMs, status, waitedMs = 0 }: TurnEvent.TurnEnd): boolean =>
-  status !== "completed" || attempts !== 1 || sleptMs > 0 || waitedMs > 0
 
 /** Waits that are kept before they are joined. */
 const MOST_SPANS = 50_000
