@@ -13,13 +13,13 @@ const { reportOf } = Night
 const TARGETS = ["a/one", "a/two", "b/one"] as const
 
 /** Few moments, so that rows of one millisecond are common. */
-const moment = fc.integer({ min: 0, max: 30 }).map((minute) => Night.period.since + minute * 60_000 - 300_000)
+const moment = fc.integer({ min: 3, max: 9 }).map((minute) => Night.period.since + minute * 60_000 - 300_000)
 const why = fc.record({
   reason: fc.constantFrom<Failure.Reason>("overloaded", "network"),
   code: fc.constantFrom("529", undefined)
 })
 const target = fc.constantFrom(...TARGETS)
-const tokens = fc.integer({ min: 0, max: 10 })
+const tokens = fc.integer({ min: 0, max: 3 })
 
 const facts: fc.Arbitrary<Partial<Night.Given>> = fc.record({
   conversationId: fc.constantFrom("c1", "c2").map((id) => Ids.ConversationId.make(id)),
@@ -122,6 +122,8 @@ describe("PeriodTally", () => {
         one("1", "cheap", 100),
         one("2", "dear", 900_000),
         one("3", "cheap", 100),
+        one("8", "also", 100),
+        one("9", "also", 100),
         one("4", "dear", 100_000),
         one("5", "alone", 5e6),
         one("6", "local", 7, "local/tiny"),
@@ -131,6 +133,7 @@ describe("PeriodTally", () => {
     )
     expect(conversations?.map(({ cost, inputTokens, name, turns }) => [name, turns, inputTokens, cost])).toEqual([
       ["dear", 2, 1_000_000, 1.25],
+      ["also", 2, 200, 0.00025],
       ["cheap", 2, 200, 0.00025],
       ["local", 2, 14, "unknown"]
     ])
@@ -201,6 +204,14 @@ describe("PeriodTally", () => {
     const error = { reason: "overloaded", message: "Overloaded" } as const
     const failed = Night.turn("a", { conversationId, state: "failed", endedAt: Night.at("01:00"), error })
     const again = Night.turn("b", { conversationId, isRetry: true, acceptedAt: Night.at("06:00") })
+    const twin = Night.turn("b", { ...failed, turnId: Ids.TurnId.make("b") })
+    const other = Night.turn("c", { ...failed, turnId: Ids.TurnId.make("c"), target: "a/m" })
+    for (const all of [
+      [failed, twin, other],
+      [other, twin, failed]
+    ])
+      expect(reportOf(all).causes.map(({ turnId }) => turnId)).toEqual(["b", "c"])
+    expect(reportOf([failed, other]).causes.map(({ turnId }) => turnId)).toEqual(["c", "a"])
     expect(reportOf([failed, again]).turns.retried).toBe(1)
     expect(reportOf([failed, { ...again, isRetry: false }]).turns.retried).toBe(0)
     expect(reportOf([failed, { ...again, acceptedAt: Night.at("00:30") }]).turns.retried).toBe(0)
