@@ -3,6 +3,8 @@ import { Effect, Fiber, PlatformError, Redacted } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { TestClock } from "effect/testing"
+import { readFileSync } from "node:fs"
+import * as DurationText from "../../../src/base/text/DurationText.ts"
 import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
 import * as Posting from "../../../src/ops/delivery/Posting.ts"
 import * as It from "../../It.ts"
@@ -14,7 +16,9 @@ const hook = { url: Redacted.make("http://hooks.test/secret-path"), headers: {} 
 const answering = (status: number) =>
   Posting.webhook(
     hook,
-    HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response("", { status })))),
+    HttpClient.make((request) =>
+      Effect.succeed(HttpClientResponse.fromWeb(request, new Response("Come later", { status })))
+    ),
     String
   )
 
@@ -36,9 +40,24 @@ describe("a notice", () => {
     assert.isUndefined(after(1, { reason: "auth", retryable: false }))
   })
 
+  it("rule X15: a turn's end is tried after the times of docs/api.md, also where it is refused", () => {
+    const after = (failed: number, over: object = {}) => {
+      const failure = { reason: "auth", message: "", retryable: false, status: 401, ...over } as const
+      return Deliveries.waitAfter(Deliveries.OF_TURN_ENDS, failed, failure)
+    }
+    const waits = Array.from({ length: 12 }, (_, n) => after(n + 1))
+      .filter((ms) => ms !== undefined)
+      .map(DurationText.format)
+    const page = readFileSync(new URL("../../../../../docs/api.md", import.meta.url), "utf8")
+    assert.include(page, `after ${waits.slice(0, 9).join(", ")} and then ${waits[9]}: ${waits.length + 1} attempts in`)
+    assert.strictEqual(after(1, { hint: { retryAfterMs: 1e9 } }), 86_400_000)
+    assert.isUndefined(after(1, { status: 410 }))
+    assert.isUndefined(after(1, { status: undefined, reason: "refused" }))
+  })
+
   It.effect("is delivered with any status of success, and with no other", function* () {
     for (const status of [200, 201, 299]) yield* answering(status)(content)
-    assert.strictEqual((yield* Effect.flip(answering(300)(content))).status, 300)
+    assert.deepInclude(yield* Effect.flip(answering(300)(content)), { status: 300, message: "Come later" })
   })
 
   It.effect("is refused for good by 404, and no error has the address", function* () {

@@ -46,9 +46,11 @@ const lockOf = (filename: string): string => `${filename}.lock`
 
 It.live("Tenancy.T1: a second owner is refused; the error names the file, its owner and the next step", function* () {
   const filename = yield* TemporaryFile.temporaryFile
+  yield* Tenancy.refuseOwned(filename)
   const { child, said } = yield* holder(filename)
   yield* said
   const { message } = yield* Effect.flip(owning(filename))
+  expect(yield* Effect.flip(Tenancy.refuseOwned(filename))).toMatchObject({ message })
   expect(message).toContain(`The database ${filename} belongs to another Holdfast (process ${child.pid} on `)
   expect(message).toContain(", at http://127.0.0.1:4747, since ")
   expect(message).toContain(`stop it with: kill ${child.pid}; or set database.path to another file.`)
