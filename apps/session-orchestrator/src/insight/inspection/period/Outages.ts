@@ -2,9 +2,10 @@
  * Finds the outages of endpoints in their answers and failures. Pure.
  *
  * An outage is the time from an endpoint's first failure after an answer to its next answer. The order in which facts are added changes
- * nothing.
+ * nothing. Of calls that were answered at once the hour alone is known: one without a failure ended the outage before it.
  */
 import { defined, type Failure, type PeriodReport } from "@holdfast/wire"
+import { HOUR_MS } from "../../../storage/AnsweredCalls.ts"
 
 /** An answer or a failure of an endpoint. */
 export interface EndpointFact {
@@ -29,10 +30,14 @@ export class EndpointOutages {
 
   /** Adds an answer or a failure. */
   add({ at, target, why }: EndpointFact): void {
-    const endpoint = this.endpoints.get(target) ?? { answers: [], failures: [] }
-    this.endpoints.set(target, endpoint)
+    const endpoint = this.endpointOf(target)
     if (why === undefined) endpoint.answers.push(at)
     else endpoint.failures.push({ at, why: this.same(why) })
+  }
+
+  /** Adds an hour, by its beginning, in which calls were answered at once. */
+  addHour(target: string, hour: number): void {
+    this.endpointOf(target).hours.push(hour)
   }
 
   /**
@@ -48,6 +53,12 @@ export class EndpointOutages {
     )
       .flat()
       .toSorted((a, b) => a.beganAt - b.beganAt || (a.target < b.target ? -1 : 1))
+  }
+
+  private endpointOf(target: string): Endpoint {
+    const endpoint = this.endpoints.get(target) ?? { answers: [], failures: [], hours: [] }
+    this.endpoints.set(target, endpoint)
+    return endpoint
   }
 
   private same(why: Why): Why {
@@ -79,12 +90,15 @@ export const longest = (
 interface Endpoint {
   readonly answers: Array<number>
   readonly failures: Array<{ readonly at: number; readonly why: Why }>
+  /** Begins of hours. */
+  readonly hours: Array<number>
 }
 
 const keyOf = ({ code = "", reason }: Why): string => `${reason} ${code}`
 
-const outagesOf = (target: string, { answers, failures }: Endpoint): ReadonlyArray<PeriodReport.Outage> => {
-  const answered = answers.toSorted((a, b) => a - b)
+const outagesOf = (target: string, { answers, failures, hours }: Endpoint): ReadonlyArray<PeriodReport.Outage> => {
+  const failedHours = new Set(failures.map(({ at }) => at - (at % HOUR_MS)))
+  const answered = [...answers, ...hours.filter((hour) => !failedHours.has(hour))].toSorted((a, b) => a - b)
   // Of failures at the same moment the order of their words decides, so that the order of rows does not.
   const failed = failures.toSorted((a, b) => a.at - b.at || (keyOf(a.why) < keyOf(b.why) ? -1 : 1))
   const outages: Array<PeriodReport.Outage> = []

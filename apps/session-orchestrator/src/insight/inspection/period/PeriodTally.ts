@@ -83,16 +83,16 @@ export class PeriodTally {
       this.questions.push({ ...question, since: wait.since, until: wait.retryAt, command })
     }
     const first = TurnUse.firstOf(row, history)
+    const until = end?.endedAt ?? this.period.until
     let before: string | undefined
     for (const attempt of attempts) {
       const { target = first } = attempt
-      this.addOutcome(attempt, target)
+      this.addOutcome(attempt, target, until)
       if (before !== undefined && before !== target) this.addSwitch(before, target)
       before = target
     }
     // A turn that was answered by its first call is read without its records.
     if (before === undefined && end?.status === "completed") this.outages.add({ target: row.model, at: end.endedAt })
-    const until = end?.endedAt ?? this.period.until
     this.addWaits(
       attempts.flatMap(({ wait }) =>
         wait === undefined ? [] : [{ from: wait.since, to: wait.since + History.waitedMs(wait, until) }]
@@ -107,6 +107,7 @@ export class PeriodTally {
       this.answeredCalls += row.calls
       this.calls += row.calls
       this.spend.addCalls(row)
+      this.outages.addHour(row.target, row.hour)
     }
   }
 
@@ -148,7 +149,9 @@ export class PeriodTally {
   }
 
   /** A failure counts against an endpoint only if it may pass by itself, came before content, and was the turn's own call. */
-  private addOutcome({ outcome }: History.Attempt, target: string): void {
+  private addOutcome({ hasContent, outcome }: History.Attempt, target: string, until: number): void {
+    // Its answer had begun when its client or a person ended the turn.
+    if (outcome === undefined && hasContent) return this.outages.add({ target, at: until })
     if (outcome?._tag === "Completed" || outcome?._tag === "Compacted")
       return this.outages.add({ target, at: outcome.endedAt })
     if (outcome?._tag !== "Failed" || !outcome.failure.retryable || outcome.failure.shared === true) return

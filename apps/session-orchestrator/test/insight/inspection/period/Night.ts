@@ -44,6 +44,8 @@ export interface Given {
   readonly savedCalls: number
   readonly waits: ReadonlyArray<TimeSpan>
   readonly question?: { readonly asks: TurnEvent.Asks; readonly since: number; readonly until: number }
+  /** A last attempt has begun to answer, and has no outcome. */
+  readonly isCutShort?: boolean
   /** What its attempts found, in their order. */
   readonly endpoints: ReadonlyArray<EndpointFact>
   readonly usage: ReadonlyArray<TargetUse>
@@ -173,7 +175,17 @@ const endOf = ({
 }
 
 /** Its records: attempts with what they found, then those that saved a call or used tokens, and the waits. */
-const recordsOf = ({ changedFrom, endpoints, question, savedCalls, state, target, usage, waits }: Given) => {
+const recordsOf = ({
+  changedFrom,
+  endpoints,
+  isCutShort,
+  question,
+  savedCalls,
+  state,
+  target,
+  usage,
+  waits
+}: Given) => {
   const records: Array<Records.Stored> = []
   let number = 0
   const add = (name: string, value: unknown): void => void records.push({ name, value: JSON.stringify(value) })
@@ -208,6 +220,7 @@ const recordsOf = ({ changedFrom, endpoints, question, savedCalls, state, target
     wait(span)
     add(`step/0/sleep/${number++}`, { type: "elapsed", at: span.to })
   }
+  if (isCutShort === true) add(`step/0/attempt/${number}/content`, true)
   if (state !== "waiting") return records
   wait({ from: question?.since ?? period.until, to: period.until })
   if (question !== undefined)

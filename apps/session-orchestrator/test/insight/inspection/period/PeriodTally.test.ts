@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Ids, PeriodReport } from "@holdfast/wire"
+import { Prices } from "@holdfast/policy"
 import * as fc from "fast-check"
 import * as Timeline from "../../../../src/insight/inspection/period/Timeline.ts"
 import * as PeriodText from "../../../../src/insight/inspection/period/PeriodText.ts"
@@ -235,6 +236,29 @@ describe("PeriodTally", () => {
     const open = reportOf([failed, waiting])
     expect(open.outages[0]).not.toHaveProperty("hasUnknownEnd")
     expect(open.line).toContain("; a/b down since 01:00")
+  })
+
+  it("rule X12: ends an outage with an hour in which calls were answered at once and none failed", () => {
+    const why = { reason: "overloaded", code: "529" } as const
+    const tally = new PeriodTally(Night.period)
+    const endpoints = ["22:10", "23:10", "06:10"].map((time) => ({ target: Night.CLAUDE, at: Night.at(time), why }))
+    Night.add(tally, Night.turn("a", { state: "aborted", endpoints }))
+    const counted = { target: Night.CLAUDE, calls: 1, unreported: 1, tokens: Prices.NO_TOKENS }
+    tally.addAnswered(["22:00", "23:00", "01:00"].map((time) => ({ ...counted, hour: Night.at(time) })))
+    expect(tally.report().outages).toMatchObject([
+      { beganAt: Night.at("22:10"), endedAt: Night.at("01:00"), failures: 2 },
+      { beganAt: Night.at("06:10"), hasUnknownEnd: true }
+    ])
+  })
+
+  it("rule X12: ends an outage with an answer that was cut short by its client", () => {
+    const why = { reason: "overloaded", code: "529" } as const
+    const endpoints = [{ target: Night.CLAUDE, at: Night.at("22:10"), why }]
+    const given = { state: "aborted", endpoints, endedAt: Night.at("22:20") } as const
+    expect(reportOf([Night.turn("a", { ...given, isCutShort: true })]).outages[0]).toMatchObject({
+      endedAt: Night.at("22:20")
+    })
+    expect(reportOf([Night.turn("a", given)]).outages[0]).toMatchObject({ hasUnknownEnd: true })
   })
 
   it("rule X12: reports an outage of seconds, and names the longest ones where there are many", () => {
