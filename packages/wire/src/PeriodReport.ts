@@ -60,7 +60,7 @@ export const Remedy = Schema.Struct({
 })
 export type Remedy = typeof Remedy.Type
 
-/** Failed turns with the same reason at the same target. */
+/** Failed turns with the same reason at the same target: calls of other programs, which alone can ask again, or the others. */
 export const Cause = Schema.Struct({
   /** `provider/model` of the last attempt. */
   target: Schema.String,

@@ -117,7 +117,10 @@ export const layer = Layer.effect(
       }
       const page = yield* lists.turns({ ...filter, status }, { cursor, limit })
       const turns = page.turns
-        .filter(({ conversationId }) => gateway === undefined || HeldCallIds.isHeld(conversationId))
+        // Only its program can ask a held call again.
+        .filter(({ conversationId }) =>
+          HeldCallIds.isHeld(conversationId) ? command.type !== "retry" : gateway === undefined
+        )
         .map(({ conversationId, turnId }) => ({ conversationId, turnId }))
       return { turns: yield* outcomesOf(request, turns, status, origin), ...defined({ next: page.next }) }
     })

@@ -430,6 +430,10 @@ describe("a held call", () => {
     const [first, other, third] = posts
     const givenUp = yield* Fiber.join(other ?? assert.fail())
     expect([givenUp.status, givenUp.headers["x-holdfast-gave-up"]]).toEqual([503, "a person"])
+    // It has failed, and no command for many turns can ask again for its program.
+    const { text } = yield* service.call({ path: "/v1/turns?status=failed" })
+    expect(JSON.parse(text).turns).toMatchObject([{ turnId: second }])
+    expect(yield* order({ status: "failed" }, "retry")).toEqual([])
     isUp = true
     yield* order({ model: "own" }, "retry-now", false)
     for (const post of [first, third]) expect((yield* Fiber.join(post ?? assert.fail())).status).toBe(200)

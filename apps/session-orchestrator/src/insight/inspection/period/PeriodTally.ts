@@ -7,7 +7,7 @@
  */
 import { History } from "@holdfast/kernel/host"
 import type { Prices } from "@holdfast/policy"
-import { defined, Failure, type Ids, PeriodReport, type TurnEvent } from "@holdfast/wire"
+import { defined, Failure, HeldCall, type Ids, PeriodReport, type TurnEvent } from "@holdfast/wire"
 import type { AnsweredCallsRow } from "../../../storage/AnsweredCalls.ts"
 import type { TurnRow } from "../../../storage/ListPage.ts"
 import * as TurnReport from "../TurnReport.ts"
@@ -221,13 +221,15 @@ export class PeriodTally {
       .slice(0, PeriodReport.MOST_CONVERSATIONS)
   }
 
-  /** The failed turns by reason and target, the most first. */
+  /** The failed turns by reason and target, the most first; calls of other programs by themselves. */
   private causes(): ReadonlyArray<PeriodReport.Cause> {
     const { keyVariables, redact, since } = this.period
-    const groups = Map.groupBy(this.failures, ({ code, reason, target }) => JSON.stringify([target, reason, code]))
+    const groups = Map.groupBy(this.failures, ({ code, conversationId, reason, target }) =>
+      JSON.stringify([target, reason, code, HeldCall.isHeld(conversationId)])
+    )
     return Array.from(groups, ([key, turns]) => {
       const last = turns.reduce((last, turn) => (isLater(turn, last) ? turn : last))
-      const { code, reason, target, turnId } = last
+      const { code, conversationId, reason, target, turnId } = last
       const cause = {
         target,
         reason,
@@ -240,7 +242,7 @@ export class PeriodTally {
         lastAt: last.endedAt,
         message: redact(last.message),
         turnId,
-        remedy: Remedies.of({ code, reason, target, turnId }, since, keyVariables)
+        remedy: Remedies.of({ code, conversationId, reason, target, turnId }, since, keyVariables)
       }
       return { key, cause }
     })

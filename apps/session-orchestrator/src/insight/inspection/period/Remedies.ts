@@ -2,9 +2,9 @@
  * Names what helps against a cause of failures: a command, and what to do before it. Pure.
  *
  * A command runs as it is printed, in a shell: what it quotes has no character that a shell would read. Turns that would fail in the
- * same way again are not retried by the command.
+ * same way again are not retried by the command, nor calls of other programs, which alone can ask again.
  */
-import { defined, Failure, type PeriodReport, Target } from "@holdfast/wire"
+import { defined, Failure, HeldCall, type PeriodReport, Target } from "@holdfast/wire"
 import type { Values } from "../../../config/Config.ts"
 import * as ProviderTable from "../../../config/ProviderTable.ts"
 
@@ -12,7 +12,8 @@ import * as ProviderTable from "../../../config/ProviderTable.ts"
 interface CauseOfFailure extends Pick<PeriodReport.Cause, "reason" | "target"> {
   /** The provider's code. */
   readonly code?: string | undefined
-  /** A turn that failed of it. */
+  /** A turn that failed of it, and its conversation. */
+  readonly conversationId: string
   readonly turnId: string
 }
 
@@ -32,15 +33,17 @@ export const retryCommand = (target: string, since: number): string =>
  * @param keyVariables the variables of a provider's keys
  */
 export const of = (
-  { code, reason, target, turnId }: CauseOfFailure,
+  { code, conversationId, reason, target, turnId }: CauseOfFailure,
   since: number,
   keyVariables: (provider: string) => ReadonlyArray<string>
 ): PeriodReport.Remedy => {
   const [then] = REMEDIES[reason]
-  return {
-    ...defined({ advice: adviceOf({ code, reason, target }, keyVariables) }),
-    command: then === "retry" ? retryCommand(target, since) : `holdfast explain ${quoted(turnId)}`
-  }
+  const advice = adviceOf({ code, reason, target }, keyVariables)
+  const account = `holdfast explain ${quoted(turnId)}`
+  if (then === "explain") return { ...defined({ advice }), command: account }
+  if (!HeldCall.isHeld(conversationId)) return { ...defined({ advice }), command: retryCommand(target, since) }
+  const before = advice === undefined ? "" : `${advice.replace(/(?:, then:|\.)$/, "")}. `
+  return { advice: `${before}Only its program can ask again. The call's account:`, command: account }
 }
 
 /** The same for the person who asked one turn: what helps, in a sentence. `undefined`: nothing is known to help. */

@@ -175,6 +175,20 @@ describe("PeriodTally", () => {
     )
   })
 
+  it("rule X13: calls of other programs are a cause by themselves, which is not retried", () => {
+    const failed = (id: string, conversationId: string) =>
+      Night.turn(id, {
+        conversationId: Ids.ConversationId.make(conversationId),
+        state: "failed",
+        error: { reason: "overloaded", message: "Overloaded" }
+      })
+    const { causes } = Night.reportOf([failed("a", "c-a"), failed("b", "holdfast-call-b"), failed("c", "c-c")])
+    expect(causes.map(({ failed, remedy: { command } }) => [failed, command])).toEqual([
+      [2, `holdfast retry --since 2031-04-01T20:00:00Z --model ${Night.CLAUDE}`],
+      [1, "holdfast explain b"]
+    ])
+  })
+
   it("adds calls that were answered at once, whatever key they were sent with", () => {
     const tally = new PeriodTally(Night.period)
     Night.add(tally, Night.turn("a", { usage: [Night.used(Night.GPT, 1_000_000, 0)] }))

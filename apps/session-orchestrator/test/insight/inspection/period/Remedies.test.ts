@@ -3,8 +3,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { Failure } from "@holdfast/wire"
 import * as Remedies from "../../../../src/insight/inspection/period/Remedies.ts"
 
-const of = (reason: Failure.Reason, code?: string, variables: ReadonlyArray<string> = []) =>
-  Remedies.of({ reason, code, target: "a/m", turnId: "t 1" }, 0, (provider) => (provider === "a" ? variables : []))
+const of = (reason: Failure.Reason, code?: string, variables: ReadonlyArray<string> = [], conversationId = "c") =>
+  Remedies.of({ reason, code, target: "a/m", turnId: "t 1", conversationId }, 0, (provider) =>
+    provider === "a" ? variables : []
+  )
 
 const retry = "holdfast retry --since 1970-01-01T00:00:00Z --model a/m"
 const explain = "holdfast explain 't 1'"
@@ -16,6 +18,16 @@ describe("the remedy of a cause", () => {
     expect(explained.toSorted()).toEqual(["bad-request", "context-overflow", "model-unavailable", "refused"])
     expect(new Set(commands.values())).toEqual(new Set([retry, explain]))
     expect(of("overloaded")).toEqual({ command: retry })
+  })
+
+  it("rule X13: of a call of another program is its account, and never a retry", () => {
+    const held = (reason: Failure.Reason) => of(reason, undefined, ["A_KEY"], "holdfast-call-1")
+    expect(new Set(Failure.Reason.literals.map((reason) => held(reason).command))).toEqual(new Set([explain]))
+    const only = "Only its program can ask again. The call's account:"
+    expect(held("overloaded").advice).toBe(only)
+    expect(held("aborted").advice).toBe(`A proxy or the provider broke the call off. ${only}`)
+    expect(held("auth").advice).toBe(`Put a valid key into A_KEY, restart the service. ${only}`)
+    expect(held("refused")).toEqual(of("refused"))
   })
 
   it("rule X12: names what to do before: the variable of a key, credit, or the limit of spending", () => {
