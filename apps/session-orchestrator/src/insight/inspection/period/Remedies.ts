@@ -42,8 +42,8 @@ export const of = (
   const account = `holdfast explain ${quoted(turnId)}`
   if (then === "explain") return { ...defined({ advice }), command: account }
   if (!HeldCall.isHeld(conversationId)) return { ...defined({ advice }), command: retryCommand(target, since) }
-  const before = advice === undefined ? "" : `${advice.replace(/(?:, then:|\.)$/, "")}. `
-  return { advice: `${before}Only its program can ask again. The call's account:`, command: account }
+  const before = sentenceOf({ code, reason, target }, keyVariables) ?? ""
+  return { advice: `${before} Only its program can ask again. The call's account:`.trimStart(), command: account }
 }
 
 /** The same for the person who asked one turn: what helps, in a sentence. `undefined`: nothing is known to help. */
