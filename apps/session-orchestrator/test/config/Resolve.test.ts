@@ -127,6 +127,11 @@ describe("Resolve", () => {
         ]
       ],
       [
+        "receivers of signed messages without a secret",
+        { file: { webhooks: { turnEnd: "https://ends.example" } } },
+        ['webhooks.turnEnd: there is no secret to sign messages with. Give it a "secretEnv" or a "secret".']
+      ],
+      [
         "keys for a provider that has none",
         { file: { providers: { fake: { type: "simulated", apiKeyEnv: "X" } } } },
         ['providers.fake.apiKeyEnv: a "simulated" provider has none: nothing leaves this machine.']

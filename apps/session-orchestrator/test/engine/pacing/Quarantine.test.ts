@@ -44,10 +44,14 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["other"])
     other.leave()
     expect(inside).toEqual(["suspect"])
-    enter("new")
+    const fresh = enter("new")
     expect(inside).toEqual(["suspect"])
     suspect.progressed()
     expect(inside).toEqual(["suspect", "new"])
+    suspect.leave()
+    expect(inside).toEqual(["new"])
+    fresh.leave()
+    expect(inside).toEqual(["second suspect"])
   })
 
   it("rule X14: on a service that is never idle a suspect waits for a minute", () => {
@@ -58,6 +62,26 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["other"])
     advance(1)
     expect(inside).toEqual(["other", "suspect"])
+  })
+
+  it("rule X14: a suspect waits no longer for one that leaves, and begins its minute when it is the first", () => {
+    const { advance, enter, inside } = make()
+    enter("other")
+    const [first, second] = [enter("first", true), enter("second", true)]
+    advance(Quarantine.PATIENCE_MS - 1)
+    second.leave()
+    expect(inside).toEqual(["other"])
+    advance(1)
+    expect(inside).toEqual(["other", "first"])
+    first.leave()
+    const third = enter("third", true)
+    advance(Quarantine.PATIENCE_MS - 1)
+    third.leave()
+    enter("fourth", true)
+    advance(1)
+    expect(inside).toEqual(["other"])
+    advance(Quarantine.PATIENCE_MS - 1)
+    expect(inside).toEqual(["other", "fourth"])
   })
 
   it("rule X14: a harmless suspect holds the others for a minute at most", () => {

@@ -19,6 +19,7 @@ describe("the configuration in force", () => {
       {
         file: {
           server: { tokenEnv: "MY_TOKEN" },
+          database: { deleteConversations: [{ after: "180 days" }, { after: "7 days", tag: "nightly" }] },
           model: "openai/gpt-5",
           retry: { profile: "interactive", maxRetries: 9, routing: { type: "fallback-chain", cooldown: "1 hour" } },
           spend: [{ per: "day", money: 5, then: "ask" }],
@@ -43,6 +44,7 @@ describe("the configuration in force", () => {
     expect(found.get("server.host")?.source).toEqual({ from: "default" })
     expect(found.get("server.port")).toEqual({ value: "1", source: { from: "flag", name: "--port" } })
     expect(found.get("server.token")).toEqual({ value: Secrets.PLACEHOLDER, source: { ...file, line: 2 } })
+    expect(found.get("database.deleteConversations")?.value).toBe("all after 180 d, nightly after 7 d")
     expect(found.get("log.level")?.source).toEqual({ from: "environment", name: "HOLDFAST_LOG_LEVEL" })
     expect(found.get("retry.profile")?.source).toEqual(file)
     expect(found.get("retry.maxRetries")).toEqual({ value: "9", source: { ...file, line: 4 } })

@@ -69,6 +69,19 @@ export const turn = (id: string, given: Partial<Given>): Given => ({
   ...given
 })
 
+/** Its row of a list. */
+export const rowOf = (given: Given): TurnRow => {
+  const { acceptedAt, changedFrom, conversationId, isRetry, state, tags, target, turnId } = given
+  return {
+    position: { at: acceptedAt, number: 1 },
+    turn: { conversationId, turnId, acceptedAt, prompt: isRetry ? undefined : "Go on.", end: endOf(given) },
+    model: target,
+    changedFrom,
+    hasEvents: state !== "queued",
+    labels: { tags }
+  }
+}
+
 /** Adds a turn to a tally, as its row and the history of its records. */
 export const add = (tally: PeriodTally, given: Given): void => tally.add(rowOf(given), History.of(recordsOf(given)))
 
@@ -134,18 +147,6 @@ export const turns: ReadonlyArray<Given> = [
 ]
 
 // --- internal
-
-const rowOf = (given: Given): TurnRow => {
-  const { acceptedAt, changedFrom, conversationId, isRetry, state, tags, target, turnId } = given
-  return {
-    position: { at: acceptedAt, number: 1 },
-    turn: { conversationId, turnId, acceptedAt, prompt: isRetry ? undefined : "Go on.", end: endOf(given) },
-    model: target,
-    changedFrom,
-    hasEvents: state !== "queued",
-    labels: { tags }
-  }
-}
 
 const endOf = ({
   calls: attempts,

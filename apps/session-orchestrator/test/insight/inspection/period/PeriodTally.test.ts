@@ -1,5 +1,6 @@
 /** Tests reports of a period from turns. */
 import { describe, expect, it } from "@effect/vitest"
+import { History } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
 import { Ids, PeriodReport } from "@holdfast/wire"
 import { Prices } from "@holdfast/policy"
@@ -230,6 +231,18 @@ describe("PeriodTally", () => {
     expect(reportOf([failed, again]).turns.retried).toBe(1)
     expect(reportOf([failed, { ...again, isRetry: false }]).turns.retried).toBe(0)
     expect(reportOf([failed, { ...again, acceptedAt: Night.at("00:30") }]).turns.retried).toBe(0)
+  })
+
+  it("counts the turns whose records were deleted, of those that must have had some", () => {
+    const forgotten = (more: object) => {
+      const { turn, ...row } = Night.rowOf(Night.turn("a", {}))
+      const tally = new PeriodTally(Night.period)
+      tally.add({ ...row, turn: { ...turn, end: turn.end && { ...turn.end, ...more } } }, History.of([]))
+      return tally.report().forgotten
+    }
+    const [failed, aborted] = [{ status: "failed" }, { status: "aborted", attempts: 0 }]
+    const ends = [{}, aborted, { sleptMs: 1 }, { waitedMs: 1 }, { attempts: 2 }, failed]
+    expect(ends.map(forgotten)).toEqual([0, 0, 1, 1, 1, 1])
   })
 
   it("leaves out what ended before the period, and the part of a wait that was before it", () => {
