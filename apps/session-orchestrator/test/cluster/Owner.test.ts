@@ -67,16 +67,13 @@ describe("Owner.reached", () => {
     }
   })
 
-  It.effect(
-    "a database that does not answer once is asked again, and an owner that answers late is not given up for it",
-    function* () {
-      let checks = 0
-      const check = Effect.suspend(() => (++checks % 2 === 1 ? Effect.fail(away) : Effect.void))
-      const { exit, ms } = yield* timed(Owner.reached(check)(Effect.delay(Effect.succeed("done"), "20 seconds")))
-      expect([exit, ms]).toEqual([Exit.succeed("done"), 20_000])
-      expect(checks).toBeGreaterThan(2)
-    }
-  )
+  It.effect("a silent database is asked again, and a late owner is not given up for it", function* () {
+    let checks = 0
+    const check = Effect.suspend(() => (++checks % 2 === 1 ? Effect.fail(away) : Effect.void))
+    const { exit, ms } = yield* timed(Owner.reached(check)(Effect.delay(Effect.succeed("done"), "20 seconds")))
+    expect([exit, ms]).toEqual([Exit.succeed("done"), 20_000])
+    expect(checks).toBeGreaterThan(2)
+  })
 
   It.effect("Owner.O1: a take-over is waited for, and the database is asked seldom meanwhile", function* () {
     let [checks, tries] = [0, 0]
@@ -87,16 +84,13 @@ describe("Owner.reached", () => {
     expect(checks).toBe(16) // from the fifth second to the twentieth
   })
 
-  It.effect(
-    "Owner.O1: an owner that goes while it is asked is followed by the next; what an owner refuses is refused",
-    function* () {
-      let tries = 0
-      const going = Effect.suspend(() => (++tries === 1 ? Effect.interrupt : Effect.succeed("done")))
-      expect((yield* timed(Owner.reached(Effect.die("not asked"))(going))).exit).toEqual(Exit.succeed("done"))
-      const refusing = yield* timed(Owner.reached(Effect.die("not asked"))(Effect.fail(away)))
-      expect([refusing.exit, refusing.ms]).toEqual([Exit.fail(away), 0])
-    }
-  )
+  It.effect("Owner.O1: an owner that goes while it is asked is followed by the next; a refusal stays", function* () {
+    let tries = 0
+    const going = Effect.suspend(() => (++tries === 1 ? Effect.interrupt : Effect.succeed("done")))
+    expect((yield* timed(Owner.reached(Effect.die("not asked"))(going))).exit).toEqual(Exit.succeed("done"))
+    const refusing = yield* timed(Owner.reached(Effect.die("not asked"))(Effect.fail(away)))
+    expect([refusing.exit, refusing.ms]).toEqual([Exit.fail(away), 0])
+  })
 
   It.effect("Owner.O1: a call in this process has no limits of these, until its owner goes", function* () {
     const here = (call: Effect.Effect<string>) => timed(Owner.reached(Effect.fail(away))(call, () => true))
@@ -122,7 +116,7 @@ describe("Owner.followed", () => {
   })
 
   It.effect(
-    "Owner.O6: the request to a silent runner ends, and the request to a runner with signs of life continues",
+    "Owner.O6: a request to a silent runner ends, and one to a runner with signs of life goes on",
     function* () {
       const asked: Array<number> = []
       const signs = Stream.map(Stream.tick(Frames.SIGN_INTERVAL), (): Batch => [])

@@ -167,22 +167,19 @@ describe("a call that failed for good", () => {
     expect((yield* givenUp(CALLS.document, Duration.minutes(10))).at(-1)).toBe("cut")
   })
 
-  It.effect(
-    "has an error of Holdfast's where the endpoint refused nothing: a page, a cut, or a limit of spending",
-    function* () {
-      const page = { ...REFUSAL, head: HEAD, body: [Buffer.from("<html>")] }
-      const broken: Failure.Failure = { reason: "invalid-response", message: "A page", retryable: true }
-      const spent: Failure.Failure = { ...FAILURE, message: "Spent", shared: true, code: "spend-limit" }
-      const second = Duration.seconds(1)
-      expect((yield* givenUp(CALLS.chat, second, { refusal: page, failure: broken })).slice(0, 2)).toEqual([
-        "head 502",
-        expect.stringContaining("A page")
-      ])
-      expect(yield* givenUp(CALLS.chat, second, { failure: spent })).toContainEqual(expect.stringContaining("Spent"))
-      const large = { ...REFUSAL, body: [Buffer.alloc(65 * 1024)] }
-      expect((yield* givenUp(CALLS.chat, second, { refusal: large }))[1]).toContain("Overloaded")
-    }
-  )
+  It.effect("has an error of Holdfast's where the endpoint refused nothing: a page, a cut, or a limit", function* () {
+    const page = { ...REFUSAL, head: HEAD, body: [Buffer.from("<html>")] }
+    const broken: Failure.Failure = { reason: "invalid-response", message: "A page", retryable: true }
+    const spent: Failure.Failure = { ...FAILURE, message: "Spent", shared: true, code: "spend-limit" }
+    const second = Duration.seconds(1)
+    expect((yield* givenUp(CALLS.chat, second, { refusal: page, failure: broken })).slice(0, 2)).toEqual([
+      "head 502",
+      expect.stringContaining("A page")
+    ])
+    expect(yield* givenUp(CALLS.chat, second, { failure: spent })).toContainEqual(expect.stringContaining("Spent"))
+    const large = { ...REFUSAL, body: [Buffer.alloc(65 * 1024)] }
+    expect((yield* givenUp(CALLS.chat, second, { refusal: large }))[1]).toContain("Overloaded")
+  })
 
   It.effect("has the error in its format after a head of ours, or a cut where the format has none", function* () {
     expect((yield* failed(CALLS.messages, Duration.minutes(1))).slice(-2)).toEqual([

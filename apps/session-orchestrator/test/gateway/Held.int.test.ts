@@ -171,51 +171,44 @@ describe("a held call", () => {
     yield* Fiber.interrupt(first)
   })
 
-  It.live(
-    "goes on with another key of the provider, and with a configured model of its format, which its answer names",
-    function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call) => {
-          void call.body.then((body) => {
-            const { model } = JSON.parse(String(body))
-            const key = call.rawHeaders[call.rawHeaders.findIndex((name) => name.toLowerCase() === "authorization") + 1]
-            if (model === "spare" || (model === "m" && key === "Bearer sk-spare-0123456789"))
-              return GatewayRig.sendStream(call, bytes)
-            GatewayRig.sendError(call, model === "m" ? 402 : 503)
-          })
-        },
-        // Its request is not in the turn: what is there is not measured, and no tokenizer is loaded for it.
-        file: { models: { "own/spare": { contextWindow: 1 } } },
-        retry: {
-          ...Service.QUICK,
-          routing: {
-            type: "fallback-chain",
-            revert: "cooldown-expiry",
-            chains: { "own/big": ["claude/other-format", "own/spare"] }
-          }
+  It.live("goes on with another key of the provider, and with a model of its format, which is named", function* () {
+    const bytes = GatewayRig.chatStream("hello")
+    const { endpoint, service } = yield* GatewayRig.start({
+      answer: (call) => {
+        void call.body.then((body) => {
+          const { model } = JSON.parse(String(body))
+          const key = call.rawHeaders[call.rawHeaders.findIndex((name) => name.toLowerCase() === "authorization") + 1]
+          if (model === "spare" || (model === "m" && key === "Bearer sk-spare-0123456789"))
+            return GatewayRig.sendStream(call, bytes)
+          GatewayRig.sendError(call, model === "m" ? 402 : 503)
+        })
+      },
+      // Its request is not in the turn: what is there is not measured, and no tokenizer is loaded for it.
+      file: { models: { "own/spare": { contextWindow: 1 } } },
+      retry: {
+        ...Service.QUICK,
+        routing: {
+          type: "fallback-chain",
+          revert: "cooldown-expiry",
+          chains: { "own/big": ["claude/other-format", "own/spare"] }
         }
-      })
-      const word = { authorization: "Bearer holdfast" }
-      const first = yield* GatewayRig.post(service.port, CHAT, ASK, word)
-      expect([first.status, first.body.equals(bytes), first.headers["x-holdfast-target"]]).toEqual([
-        200,
-        true,
-        undefined
-      ])
-      expect(endpoint.calls.length).toBe(2)
-      // Only the bytes of the model differ.
-      const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: "big" }, word)
-      expect([other.status, other.body.equals(bytes), other.headers["x-holdfast-target"]]).toEqual([
-        200,
-        true,
-        "own/spare"
-      ])
-      const last = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
-      expect(String(last)).toBe(JSON.stringify({ ...ASK, model: "spare" }))
-      expect(endpoint.calls.map(({ url }) => url)).not.toContain("/v1/messages")
-    }
-  )
+      }
+    })
+    const word = { authorization: "Bearer holdfast" }
+    const first = yield* GatewayRig.post(service.port, CHAT, ASK, word)
+    expect([first.status, first.body.equals(bytes), first.headers["x-holdfast-target"]]).toEqual([200, true, undefined])
+    expect(endpoint.calls.length).toBe(2)
+    // Only the bytes of the model differ.
+    const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: "big" }, word)
+    expect([other.status, other.body.equals(bytes), other.headers["x-holdfast-target"]]).toEqual([
+      200,
+      true,
+      "own/spare"
+    ])
+    const last = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
+    expect(String(last)).toBe(JSON.stringify({ ...ASK, model: "spare" }))
+    expect(endpoint.calls.map(({ url }) => url)).not.toContain("/v1/messages")
+  })
 
   for (const [status, what] of [
     [429, "goes on elsewhere while its key is limited"],

@@ -77,7 +77,7 @@ describe("waits without a client", () => {
   })
 
   It.effect(
-    "rule X13: a wait that began after a failure of the same call comes first, and one from before it does not",
+    "rule X13: a wait that began after a failure of the same call comes first, an earlier one not",
     function* () {
       const { waits } = yield* rig
       const key = "k".repeat(HeldCallIds.KEY_LENGTH)

@@ -248,18 +248,15 @@ describe("an answer from below /to/", () => {
   })
 })
 
-It.effect(
-  "rule X13: a browser's cookies are those of this machine's pages, and go to no provider; an agent's pass",
-  function* () {
-    const { endpoint, service } = yield* start({ answer: ({ response }) => void response.writeHead(400).end("{}") })
-    const cookie = "sid=of-another-port"
-    const page = { cookie, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" }
-    yield* service.call({ path: "/to/own/models", headers: page })
-    yield* service.call({ path: "/to/own/chat/completions", headers: page, body: { model: "m" } })
-    yield* service.call({ path: "/to/own/models", headers: { cookie } })
-    expect(endpoint.calls.map((call) => headerOf(call, "cookie"))).toEqual([[], [], [cookie]])
-  }
-)
+It.effect("rule X13: a browser's cookies, of this machine's pages, go to no provider; an agent's pass", function* () {
+  const { endpoint, service } = yield* start({ answer: ({ response }) => void response.writeHead(400).end("{}") })
+  const cookie = "sid=of-another-port"
+  const page = { cookie, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" }
+  yield* service.call({ path: "/to/own/models", headers: page })
+  yield* service.call({ path: "/to/own/chat/completions", headers: page, body: { model: "m" } })
+  yield* service.call({ path: "/to/own/models", headers: { cookie } })
+  expect(endpoint.calls.map((call) => headerOf(call, "cookie"))).toEqual([[], [], [cookie]])
+})
 
 describe("a call for an answer that cannot be read", () => {
   It.effect("goes up once, as it came, and its failure comes down", function* () {

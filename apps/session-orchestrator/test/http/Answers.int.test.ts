@@ -134,18 +134,15 @@ describe("a server", () => {
     return { server, state, ended, closed }
   })
 
-  It.effect(
-    "HttpServer.H3: at a shutdown an answer that has begun has 20 seconds, and no client is released before",
-    function* () {
-      const { closed, ended, server } = yield* closing
-      assert.isTrue(yield* server.drain.hasBegun)
-      yield* TestClock.adjust("19999 millis")
-      assert.isFalse(ended.isEnded)
-      yield* TestClock.adjust("1 milli")
-      assert.isTrue(ended.isEnded)
-      yield* Fiber.join(closed)
-    }
-  )
+  It.effect("HttpServer.H3: at a shutdown a begun answer has 20 s; no client is released before", function* () {
+    const { closed, ended, server } = yield* closing
+    assert.isTrue(yield* server.drain.hasBegun)
+    yield* TestClock.adjust("19999 millis")
+    assert.isFalse(ended.isEnded)
+    yield* TestClock.adjust("1 milli")
+    assert.isTrue(ended.isEnded)
+    yield* Fiber.join(closed)
+  })
 
   It.effect("HttpServer.H3: at a shutdown the server stops waiting after the last answer", function* () {
     const { closed, ended, state } = yield* closing

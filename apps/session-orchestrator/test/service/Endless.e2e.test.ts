@@ -60,39 +60,36 @@ const provider = Effect.acquireRelease(
 )
 
 describe("a process with little memory", () => {
-  It.live(
-    "rule C11: survives endless answers and tool calls, and seals their turns as failed after one call each",
-    function* () {
-      const { calls, url } = yield* provider
-      const directory = yield* Process.directory
-      const service = yield* Process.start({
-        directory,
-        config: ProcessSetup.configOf({ url }),
-        env: { NODE_OPTIONS: HEAP }
-      })
-      const prompts = ["endless-text", "endless-call", "endless-lines"]
-      const ends = yield* Effect.forEach(
-        prompts,
-        (prompt) =>
-          Effect.flatMap(service.create(), (id) =>
-            Effect.map(
-              service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt } }),
-              ({ text }): { readonly status: string; readonly error?: object } => JSON.parse(text)
-            )
-          ),
-        { concurrency: "unbounded" }
-      )
-      for (const end of ends) {
-        assert.strictEqual(end.status, "failed")
-        assert.deepInclude(end.error, { reason: "invalid-response", retryable: false })
-      }
-      assert.deepStrictEqual(calls.toSorted(), prompts.toSorted())
-      assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-      const events = yield* Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, "hello"))
-      assert.strictEqual(Service.shown(events), "Hello")
-      assert.isNull(service.child.exitCode)
+  It.live("rule C11: survives endless answers and tool calls, whose turns fail after one call each", function* () {
+    const { calls, url } = yield* provider
+    const directory = yield* Process.directory
+    const service = yield* Process.start({
+      directory,
+      config: ProcessSetup.configOf({ url }),
+      env: { NODE_OPTIONS: HEAP }
+    })
+    const prompts = ["endless-text", "endless-call", "endless-lines"]
+    const ends = yield* Effect.forEach(
+      prompts,
+      (prompt) =>
+        Effect.flatMap(service.create(), (id) =>
+          Effect.map(
+            service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt } }),
+            ({ text }): { readonly status: string; readonly error?: object } => JSON.parse(text)
+          )
+        ),
+      { concurrency: "unbounded" }
+    )
+    for (const end of ends) {
+      assert.strictEqual(end.status, "failed")
+      assert.deepInclude(end.error, { reason: "invalid-response", retryable: false })
     }
-  )
+    assert.deepStrictEqual(calls.toSorted(), prompts.toSorted())
+    assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
+    const events = yield* Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, "hello"))
+    assert.strictEqual(Service.shown(events), "Hello")
+    assert.isNull(service.child.exitCode)
+  })
 
   It.live("rule C11, A10: answers a call with arguments of 5,000 levels as malformed; the turn goes on", function* () {
     const { calls, url } = yield* provider

@@ -51,63 +51,60 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     assert.notInclude(json.text + words.text, "planted")
   })
 
-  It.live(
-    "rule D5: has the endpoint's whole response, without keys, which nothing else that leaves the service contains",
-    function* () {
-      const apiKey = "planted-0123456789-key"
-      const directory = yield* Process.directory
-      const log = join(directory, "retries.jsonl")
-      const database = join(directory, "holdfast.db")
-      const service = yield* Service.start({
-        apiKey,
-        database,
-        telemetry: { retryLog: { path: log, maxBytes: 1_000_000, keep: 1 } }
-      })
-      const note = `the upstream is being drained for ${apiKey}`
-      const more = { message: "Provider returned error", code: 502, details: { region: "eu-1", note } }
-      const page = `<html><title>Bad Gateway</title>${"<p>draining the upstream</p>".repeat(1_000)}</html>`
-      service.provider.respond(
-        { status: 502, body: JSON.stringify({ error: more }) },
-        { status: 502, body: JSON.stringify({ error: more }) },
-        { frames: [`data: ${JSON.stringify({ error: { ...more, details: { note: "draining the pool" } } })}\n\n`] },
-        { status: 502, body: page },
-        overloaded,
-        { frames: answerFrames("openai", "Here") }
-      )
-      const id = yield* service.create()
-      const live = yield* service.call(ProcessSetup.request(id, "t1"))
-      const { seal, steps } = yield* explain(service, id, "t1")
-      assert.strictEqual(seal?.status, "completed")
-      const attempts = steps[0]?.attempts ?? []
-      const concealed = JSON.stringify({ error: more }).replace(apiKey, "[redacted]")
-      assert.deepStrictEqual(
-        attempts.map(({ body, failure }) => [failure?.message, body?.slice(0, 200)]),
-        [
-          ["Provider returned error", concealed],
-          ["Provider returned error", concealed],
-          ["Provider returned error", JSON.stringify({ error: { ...more, details: { note: "draining the pool" } } })],
-          ["Bad Gateway (HTTP 502, an HTML page)", page.slice(0, 200)],
-          ["Overloaded", undefined],
-          [undefined, undefined]
-        ]
-      )
-      assert.strictEqual(attempts[3]?.body?.length, 8_192)
-      const words = yield* service.call({ path: pathOf(id, "t1"), headers: { accept: "text/plain" } })
-      assert.include(words.text.replaceAll(/\s+/g, " "), `It answered in full: ${concealed}`)
+  It.live("rule D5: alone has the endpoint's whole response, without keys", function* () {
+    const apiKey = "planted-0123456789-key"
+    const directory = yield* Process.directory
+    const log = join(directory, "retries.jsonl")
+    const database = join(directory, "holdfast.db")
+    const service = yield* Service.start({
+      apiKey,
+      database,
+      telemetry: { retryLog: { path: log, maxBytes: 1_000_000, keep: 1 } }
+    })
+    const note = `the upstream is being drained for ${apiKey}`
+    const more = { message: "Provider returned error", code: 502, details: { region: "eu-1", note } }
+    const page = `<html><title>Bad Gateway</title>${"<p>draining the upstream</p>".repeat(1_000)}</html>`
+    service.provider.respond(
+      { status: 502, body: JSON.stringify({ error: more }) },
+      { status: 502, body: JSON.stringify({ error: more }) },
+      { frames: [`data: ${JSON.stringify({ error: { ...more, details: { note: "draining the pool" } } })}\n\n`] },
+      { status: 502, body: page },
+      overloaded,
+      { frames: answerFrames("openai", "Here") }
+    )
+    const id = yield* service.create()
+    const live = yield* service.call(ProcessSetup.request(id, "t1"))
+    const { seal, steps } = yield* explain(service, id, "t1")
+    assert.strictEqual(seal?.status, "completed")
+    const attempts = steps[0]?.attempts ?? []
+    const concealed = JSON.stringify({ error: more }).replace(apiKey, "[redacted]")
+    assert.deepStrictEqual(
+      attempts.map(({ body, failure }) => [failure?.message, body?.slice(0, 200)]),
+      [
+        ["Provider returned error", concealed],
+        ["Provider returned error", concealed],
+        ["Provider returned error", JSON.stringify({ error: { ...more, details: { note: "draining the pool" } } })],
+        ["Bad Gateway (HTTP 502, an HTML page)", page.slice(0, 200)],
+        ["Overloaded", undefined],
+        [undefined, undefined]
+      ]
+    )
+    assert.strictEqual(attempts[3]?.body?.length, 8_192)
+    const words = yield* service.call({ path: pathOf(id, "t1"), headers: { accept: "text/plain" } })
+    assert.include(words.text.replaceAll(/\s+/g, " "), `It answered in full: ${concealed}`)
 
-      const others = yield* Effect.all([
-        service.call({ path: `/v1/conversations/${id}` }),
-        service.call({ path: `/v1/conversations/${id}/messages` }),
-        service.call({ path: "/metrics" })
-      ])
-      yield* service.stop
-      const lines = readFileSync(log, "utf8")
-      const elsewhere = [live, ...others].map(({ text }) => text).join("") + lines
-      assert.include(elsewhere, "Provider returned error")
-      assert.notMatch(elsewhere, /drain/)
-      const disk = readFileSync(database, "latin1")
-      assert.include(disk, "draining the pool")
-      assert.notInclude(elsewhere + words.text + JSON.stringify(steps) + disk, "planted")
-    }
-  )
+    const others = yield* Effect.all([
+      service.call({ path: `/v1/conversations/${id}` }),
+      service.call({ path: `/v1/conversations/${id}/messages` }),
+      service.call({ path: "/metrics" })
+    ])
+    yield* service.stop
+    const lines = readFileSync(log, "utf8")
+    const elsewhere = [live, ...others].map(({ text }) => text).join("") + lines
+    assert.include(elsewhere, "Provider returned error")
+    assert.notMatch(elsewhere, /drain/)
+    const disk = readFileSync(database, "latin1")
+    assert.include(disk, "draining the pool")
+    assert.notInclude(elsewhere + words.text + JSON.stringify(steps) + disk, "planted")
+  })
 })

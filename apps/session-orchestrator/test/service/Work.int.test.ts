@@ -27,34 +27,31 @@ const until = (service: Running, turnId: string, wanted: string) =>
   Process.eventually(`turn ${turnId} to be ${wanted}`, status(service, turnId), (found) => found === wanted)
 
 describe("POST /v1/turns", () => {
-  It.live(
-    "rule X15: opens a conversation for the prompt; the same again adds nothing, and anything else is refused",
-    function* () {
-      const service = yield* Service.start()
-      service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
-      const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
-      const first = yield* submit(service, body)
-      assert.deepStrictEqual(first, {
-        status: 202,
-        location: "/v1/turns/one",
-        body: { turnId: "one", conversationId: "one", isNew: true }
-      })
-      yield* until(service, "one", "completed")
-      // The order of keys is no difference.
-      const again = yield* submit(service, { ...body, retry: { enabled: true, budget: "1 hour" } })
-      assert.deepStrictEqual(again, { ...first, body: { ...first.body, isNew: false } })
-      for (const other of [{ prompt: "Bye" }, { system: "Be long." }, { retry: {} }, { model: "scripted/n" }]) {
-        const { body: problem, status } = yield* submit(service, { ...body, ...other })
-        assert.deepStrictEqual([status, problem.type], [409, "/docs#problem-turn-conflict"])
-      }
-      assert.strictEqual(service.provider.count(), 1)
-
-      const unnamed = yield* submit(service, { prompt: "Hello" })
-      assert.strictEqual(unnamed.location, `/v1/turns/${unnamed.body.turnId}`)
-      assert.notStrictEqual(unnamed.body.conversationId, unnamed.body.turnId)
-      yield* until(service, unnamed.body.turnId, "completed")
+  It.live("rule X15: opens a conversation; the same prompt again adds nothing, another is refused", function* () {
+    const service = yield* Service.start()
+    service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
+    const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
+    const first = yield* submit(service, body)
+    assert.deepStrictEqual(first, {
+      status: 202,
+      location: "/v1/turns/one",
+      body: { turnId: "one", conversationId: "one", isNew: true }
+    })
+    yield* until(service, "one", "completed")
+    // The order of keys is no difference.
+    const again = yield* submit(service, { ...body, retry: { enabled: true, budget: "1 hour" } })
+    assert.deepStrictEqual(again, { ...first, body: { ...first.body, isNew: false } })
+    for (const other of [{ prompt: "Bye" }, { system: "Be long." }, { retry: {} }, { model: "scripted/n" }]) {
+      const { body: problem, status } = yield* submit(service, { ...body, ...other })
+      assert.deepStrictEqual([status, problem.type], [409, "/docs#problem-turn-conflict"])
     }
-  )
+    assert.strictEqual(service.provider.count(), 1)
+
+    const unnamed = yield* submit(service, { prompt: "Hello" })
+    assert.strictEqual(unnamed.location, `/v1/turns/${unnamed.body.turnId}`)
+    assert.notStrictEqual(unnamed.body.conversationId, unnamed.body.turnId)
+    yield* until(service, unnamed.body.turnId, "completed")
+  })
 
   It.live("rule X15: a submission that broke off behind its conversation is completed by the same call", function* () {
     const service = yield* Service.start()
@@ -158,48 +155,45 @@ describe("lists", () => {
 })
 
 describe("labels", () => {
-  It.live(
-    "rule X15: metadata and tags come back with the turn and its conversation, and lists find them by tag",
-    function* () {
-      const service = yield* Service.start()
-      service.provider.fallback(() => ProcessSetup.answer("Here."))
-      const labels = { tags: ["nightly", "team/ops"], metadata: { ticket: "OPS-1", deep: [{ n: 1 }] } }
-      yield* submit(service, { prompt: "Why?", turnId: "one", ...labels })
-      yield* submit(service, { prompt: "How?", turnId: "two", tags: ["other"] })
-      yield* service.call({
-        ...ProcessSetup.submission("two", "three"),
-        body: { prompt: "a", turnId: "three", tags: ["nightly"] }
-      })
-      for (const turnId of ["one", "two", "three"]) yield* until(service, turnId, "completed")
-      const read = (path: string) => Effect.map(service.call({ path }), ({ text }) => JSON.parse(text))
-      assert.deepInclude(yield* read("/v1/turns/one"), labels)
-      const { turns } = yield* read("/v1/turns?tag=nightly&status=completed")
-      assert.deepStrictEqual(
-        turns.map(({ tags, turnId }: { readonly tags: unknown; readonly turnId: string }) => [turnId, tags]),
-        [
-          ["three", ["nightly"]],
-          ["one", labels.tags]
-        ]
-      )
-      const report = yield* read("/v1/report?since=0")
-      assert.deepInclude(report, { since: 0, timeZone: LocalTime.here(), line: "3 answered, 0 failed" })
-      assert.deepStrictEqual(
-        report.tags.map(({ name, turns }: { readonly name: string; readonly turns: number }) => [name, turns]),
-        [
-          ["nightly", 2],
-          ["other", 1],
-          ["team/ops", 1]
-        ]
-      )
-      assert.strictEqual((yield* service.call({ path: "/v1/report?since=yesterday" })).status, 400)
-      const { conversations } = yield* read("/v1/conversations?tag=team/ops")
-      assert.strictEqual(conversations.length, 1)
-      assert.deepInclude(conversations[0], { conversationId: "one", ...labels })
-      // The same work again, with other labels, is the same turn, which keeps its own.
-      assert.strictEqual((yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["late"] })).body.isNew, false)
-      assert.deepInclude(yield* read("/v1/turns/one"), labels)
-    }
-  )
+  It.live("rule X15: metadata and tags come back with turn and conversation; lists find them", function* () {
+    const service = yield* Service.start()
+    service.provider.fallback(() => ProcessSetup.answer("Here."))
+    const labels = { tags: ["nightly", "team/ops"], metadata: { ticket: "OPS-1", deep: [{ n: 1 }] } }
+    yield* submit(service, { prompt: "Why?", turnId: "one", ...labels })
+    yield* submit(service, { prompt: "How?", turnId: "two", tags: ["other"] })
+    yield* service.call({
+      ...ProcessSetup.submission("two", "three"),
+      body: { prompt: "a", turnId: "three", tags: ["nightly"] }
+    })
+    for (const turnId of ["one", "two", "three"]) yield* until(service, turnId, "completed")
+    const read = (path: string) => Effect.map(service.call({ path }), ({ text }) => JSON.parse(text))
+    assert.deepInclude(yield* read("/v1/turns/one"), labels)
+    const { turns } = yield* read("/v1/turns?tag=nightly&status=completed")
+    assert.deepStrictEqual(
+      turns.map(({ tags, turnId }: { readonly tags: unknown; readonly turnId: string }) => [turnId, tags]),
+      [
+        ["three", ["nightly"]],
+        ["one", labels.tags]
+      ]
+    )
+    const report = yield* read("/v1/report?since=0")
+    assert.deepInclude(report, { since: 0, timeZone: LocalTime.here(), line: "3 answered, 0 failed" })
+    assert.deepStrictEqual(
+      report.tags.map(({ name, turns }: { readonly name: string; readonly turns: number }) => [name, turns]),
+      [
+        ["nightly", 2],
+        ["other", 1],
+        ["team/ops", 1]
+      ]
+    )
+    assert.strictEqual((yield* service.call({ path: "/v1/report?since=yesterday" })).status, 400)
+    const { conversations } = yield* read("/v1/conversations?tag=team/ops")
+    assert.strictEqual(conversations.length, 1)
+    assert.deepInclude(conversations[0], { conversationId: "one", ...labels })
+    // The same work again, with other labels, is the same turn, which keeps its own.
+    assert.strictEqual((yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["late"] })).body.isNew, false)
+    assert.deepInclude(yield* read("/v1/turns/one"), labels)
+  })
 
   It.live("rule X15: a megabyte of metadata is refused, and no label becomes one of a metric", function* () {
     const service = yield* Service.start()
@@ -254,36 +248,33 @@ describe("DELETE /v1/conversations/:id", () => {
 })
 
 describe("the end of a turn", () => {
-  It.live(
-    "rule X15: is delivered, signed, in the order of its conversation; a private address of a request is refused",
-    function* () {
-      const receiver = yield* Receivers.receiver()
-      const secret = "planted-webhook-secret"
-      const service = yield* Service.start({
-        webhooks: { secret: Redacted.make(secret), turnEnd: Redacted.make(`${receiver.url}/path`) }
-      })
-      service.provider.fallback(() => ProcessSetup.answer("Here."))
-      yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["nightly"] })
-      yield* service.call(ProcessSetup.submission("one", "two"))
-      yield* Receivers.sent(receiver, 2)
-      const sent = receiver.requests.map(({ body, headers }) => ({ headers, text: body.toString() }))
-      const bodies = sent.map(({ text }) => JSON.parse(text))
-      assert.deepStrictEqual(
-        bodies.map(({ data, type }) => [type, data.turnId]),
-        [
-          ["turn.completed", "one"],
-          ["turn.completed", "two"]
-        ]
-      )
-      assert.deepInclude(bodies[0].data, { status: "completed", text: "Here.", tags: ["nightly"] })
-      const [first] = sent
-      const { "webhook-id": id, "webhook-signature": signature, "webhook-timestamp": time } = first?.headers ?? {}
-      const hmac = createHmac("sha256", secret).update(`${String(id)}.${String(time)}.${first?.text}`)
-      assert.strictEqual(signature, `v1,${hmac.digest("base64")}`)
+  It.live("rule X15: is delivered, signed, in its conversation's order; a private address is refused", function* () {
+    const receiver = yield* Receivers.receiver()
+    const secret = "planted-webhook-secret"
+    const service = yield* Service.start({
+      webhooks: { secret: Redacted.make(secret), turnEnd: Redacted.make(`${receiver.url}/path`) }
+    })
+    service.provider.fallback(() => ProcessSetup.answer("Here."))
+    yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["nightly"] })
+    yield* service.call(ProcessSetup.submission("one", "two"))
+    yield* Receivers.sent(receiver, 2)
+    const sent = receiver.requests.map(({ body, headers }) => ({ headers, text: body.toString() }))
+    const bodies = sent.map(({ text }) => JSON.parse(text))
+    assert.deepStrictEqual(
+      bodies.map(({ data, type }) => [type, data.turnId]),
+      [
+        ["turn.completed", "one"],
+        ["turn.completed", "two"]
+      ]
+    )
+    assert.deepInclude(bodies[0].data, { status: "completed", text: "Here.", tags: ["nightly"] })
+    const [first] = sent
+    const { "webhook-id": id, "webhook-signature": signature, "webhook-timestamp": time } = first?.headers ?? {}
+    const hmac = createHmac("sha256", secret).update(`${String(id)}.${String(time)}.${first?.text}`)
+    assert.strictEqual(signature, `v1,${hmac.digest("base64")}`)
 
-      const refused = yield* submit(service, { prompt: "a", webhook: "http://169.254.169.254/latest" })
-      assert.deepStrictEqual([refused.status, refused.body.type], [400, "/docs#problem-invalid-request"])
-      assert.include(refused.body.detail, "private")
-    }
-  )
+    const refused = yield* submit(service, { prompt: "a", webhook: "http://169.254.169.254/latest" })
+    assert.deepStrictEqual([refused.status, refused.body.type], [400, "/docs#problem-invalid-request"])
+    assert.include(refused.body.detail, "private")
+  })
 })

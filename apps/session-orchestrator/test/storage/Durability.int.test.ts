@@ -38,30 +38,27 @@ const killAfter = async (filename: string, events: number): Promise<ReadonlyArra
 
 for (let kill = 0; kill < KILLS; kill++) {
   const events = 1 + ((Math.imul(SEED + kill, 0x9e3779b1) >>> 0) % MOST_WRITES)
-  It.live(
-    `TurnLog.W1: after kill -9 every write that was acknowledged is there (seed ${SEED}, ${events} events)`,
-    function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      const acknowledged = yield* Effect.promise(() => killAfter(filename, events))
-      expect(acknowledged.length).toBeGreaterThanOrEqual(events)
-      yield* Effect.gen(function* () {
-        const store = yield* Store
-        const found = new Set<string>()
-        for (const of of [0, 1]) {
-          const stored = yield* Stream.runCollect(Logged.after(NumberedData.conversationId(of), 0))
-          expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
-          const messages = yield* Logged.history(NumberedData.conversationId(of))
-          expect(messages).toEqual(stored.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
-        }
-        for (const { turnId } of yield* Logged.tail()) {
-          const n = turnId.slice("turn-".length)
-          const stored = yield* store.turnEvents(turnId)
-          stored.forEach(({ id }, position) => found.add(`${n} ${position} ${id}`))
-        }
-        expect(acknowledged.filter((line) => !found.has(line))).toEqual([])
-        expect(Option.isSome(yield* store.lastTurn(NumberedData.conversationId(0)))).toBe(true)
-        yield* store.check
-      }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
-    }
-  )
+  It.live(`TurnLog.W1: after kill -9 each acknowledged write is there (seed ${SEED}, ${events} events)`, function* () {
+    const filename = yield* TemporaryFile.temporaryFile
+    const acknowledged = yield* Effect.promise(() => killAfter(filename, events))
+    expect(acknowledged.length).toBeGreaterThanOrEqual(events)
+    yield* Effect.gen(function* () {
+      const store = yield* Store
+      const found = new Set<string>()
+      for (const of of [0, 1]) {
+        const stored = yield* Stream.runCollect(Logged.after(NumberedData.conversationId(of), 0))
+        expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
+        const messages = yield* Logged.history(NumberedData.conversationId(of))
+        expect(messages).toEqual(stored.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
+      }
+      for (const { turnId } of yield* Logged.tail()) {
+        const n = turnId.slice("turn-".length)
+        const stored = yield* store.turnEvents(turnId)
+        stored.forEach(({ id }, position) => found.add(`${n} ${position} ${id}`))
+      }
+      expect(acknowledged.filter((line) => !found.has(line))).toEqual([])
+      expect(Option.isSome(yield* store.lastTurn(NumberedData.conversationId(0)))).toBe(true)
+      yield* store.check
+    }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
+  })
 }

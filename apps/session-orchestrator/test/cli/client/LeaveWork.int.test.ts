@@ -72,26 +72,23 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     assert.strictEqual(JSON.parse((yield* holdfast(service, ["answer", "--json", "why"])).stdout).status, "completed")
   })
 
-  It.live(
-    "rule X15: a prompt of its own from the command line or a pipe; a refused prompt is reported with its line",
-    function* () {
-      const service = yield* Service.start()
-      service.provider.fallback(() => ProcessSetup.answer("Here."))
-      assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
-      const again = yield* holdfast(service, ["submit", "Why?", "--id", "one"])
-      assert.deepInclude(again, { code: 0, stdout: "one\n", stderr: "It had been submitted before.\n" })
-      assert.strictEqual(
-        (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
-        "two\n"
-      )
-      const files = { "p.jsonl": '{"prompt":"Other","id":"one"}\n{"prompt":"New","id":"three"}' }
-      const mixed = yield* holdfast(service, ["submit", "--each", "p.jsonl"], { files })
-      assert.deepInclude(mixed, { code: 1, stdout: "three\n" })
-      assert.match(mixed.stderr, /^line 1: /)
-      assert.strictEqual((yield* holdfast(service, ["submit", "--each", "p.jsonl", "Why?"], { files })).code, 2)
-      assert.strictEqual((yield* holdfast(service, ["submit"])).code, 2)
-    }
-  )
+  It.live("rule X15: a prompt of its own as argument or by pipe; a refused one is named by its line", function* () {
+    const service = yield* Service.start()
+    service.provider.fallback(() => ProcessSetup.answer("Here."))
+    assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
+    const again = yield* holdfast(service, ["submit", "Why?", "--id", "one"])
+    assert.deepInclude(again, { code: 0, stdout: "one\n", stderr: "It had been submitted before.\n" })
+    assert.strictEqual(
+      (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
+      "two\n"
+    )
+    const files = { "p.jsonl": '{"prompt":"Other","id":"one"}\n{"prompt":"New","id":"three"}' }
+    const mixed = yield* holdfast(service, ["submit", "--each", "p.jsonl"], { files })
+    assert.deepInclude(mixed, { code: 1, stdout: "three\n" })
+    assert.match(mixed.stderr, /^line 1: /)
+    assert.strictEqual((yield* holdfast(service, ["submit", "--each", "p.jsonl", "Why?"], { files })).code, 2)
+    assert.strictEqual((yield* holdfast(service, ["submit"])).code, 2)
+  })
 
   It.live("rule X15: a turn that waits is not answered yet, is watched later, and is ended", function* () {
     const service = yield* Service.start({ retry: Service.LONG })

@@ -46,21 +46,18 @@ describe("Limiter", () => {
     expect(limiter.use.seconds).toMatchObject([{ tokens: 30, requests: 1 }])
   })
 
-  It.effect(
-    "Limiter.L4: other processes' use counts; it is checked again if nothing else wakes the call",
-    function* () {
-      const clock = new ManualClock()
-      const limiter = new Limiter({ calls: 1 }, clock)
-      limiter.setOthers([{ underway: 1, seconds: [] }])
-      const call = yield* ask(limiter)
-      expect(call.permit).toBeUndefined()
-      expect(clock.size).toBe(1)
-      expect(limiter.view).toMatchObject({ waiting: 1, calls: { used: 1, limit: 1 }, tokensPerMinute: undefined })
-      limiter.setOthers([])
-      expect(call.permit).toBeDefined()
-      expect(clock.size).toBe(0)
-    }
-  )
+  It.effect("Limiter.L4: other processes' use counts; it is checked again if nothing wakes the call", function* () {
+    const clock = new ManualClock()
+    const limiter = new Limiter({ calls: 1 }, clock)
+    limiter.setOthers([{ underway: 1, seconds: [] }])
+    const call = yield* ask(limiter)
+    expect(call.permit).toBeUndefined()
+    expect(clock.size).toBe(1)
+    expect(limiter.view).toMatchObject({ waiting: 1, calls: { used: 1, limit: 1 }, tokensPerMinute: undefined })
+    limiter.setOthers([])
+    expect(call.permit).toBeDefined()
+    expect(clock.size).toBe(0)
+  })
 
   It.effect("Limiter.L4: idle processes are not checked again: the end of an own call wakes the next", function* () {
     const clock = new ManualClock()

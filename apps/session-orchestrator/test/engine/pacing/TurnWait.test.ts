@@ -77,32 +77,26 @@ describe("a wait", () => {
     }
   })
 
-  It.effect(
-    "TurnWait.W4: a turn that comes back to something other than a wait answers that there was nothing to do",
-    function* () {
-      const wait = new TurnWait()
-      const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
-      assert.isUndefined(answer())
-      wait.notWaiting()
-      yield* Effect.yieldNow
-      assert.isFalse(answer())
-      assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
-    }
-  )
+  It.effect("TurnWait.W4: a turn that comes back to no wait answers that there was nothing to do", function* () {
+    const wait = new TurnWait()
+    const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
+    assert.isUndefined(answer())
+    wait.notWaiting()
+    yield* Effect.yieldNow
+    assert.isFalse(answer())
+    assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
+  })
 
-  It.effect(
-    "rule X4: an end that was moved does not end the wait though its time had come (TurnWait.W3)",
-    function* () {
-      const wait = new TurnWait()
-      wait.elapse()
-      yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
-      wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
-      assert.isFalse(wait.hasNews)
-      // An extended budget moves no end.
-      wait.elapse()
-      yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
-      wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
-      assert.strictEqual((yield* sleeps(wait, Effect.never, () => {})).type, "elapsed")
-    }
-  )
+  It.effect("rule X4: an end that was moved ends no wait though its time had come (TurnWait.W3)", function* () {
+    const wait = new TurnWait()
+    wait.elapse()
+    yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
+    wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
+    assert.isFalse(wait.hasNews)
+    // An extended budget moves no end.
+    wait.elapse()
+    yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
+    wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
+    assert.strictEqual((yield* sleeps(wait, Effect.never, () => {})).type, "elapsed")
+  })
 })

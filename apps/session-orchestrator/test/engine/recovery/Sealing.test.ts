@@ -89,27 +89,24 @@ describe("a turn that is sealed without being run", () => {
     assert.include(error.message, "is being run elsewhere")
   })
 
-  It.effect(
-    "rule D2: has slept and waited as long as its records show; unfinished waits count, immediate retries do not",
-    function* () {
-      const over = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.giveUp(1)])
-      assert.deepInclude(over.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000, steps: 0 })
-      const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
-      assert.deepInclude(open.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000 + 93_000 })
-      const early = yield* sealed([
-        GivenRecords.failed(0, 1_000),
-        GivenRecords.retry(0, 5_000, 6_000),
-        GivenRecords.wake(0, 0, { type: "now", at: 2_000 })
-      ])
-      assert.deepInclude(early.end, { attempts: 1, sleptMs: 5_000, waitedMs: 1_000 })
-      const elsewhere = yield* sealed([
-        GivenRecords.failed(0, 1_000),
-        GivenRecords.sent(0, 0, 1_000, "other"),
-        GivenRecords.wake(0, 0, { type: "elapsed" })
-      ])
-      assert.deepInclude(elsewhere.end, { attempts: 1, sleptMs: 0, waitedMs: 0 })
-    }
-  )
+  It.effect("rule D2: has waited as its records show; unfinished waits count, immediate retries do not", function* () {
+    const over = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.giveUp(1)])
+    assert.deepInclude(over.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000, steps: 0 })
+    const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
+    assert.deepInclude(open.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000 + 93_000 })
+    const early = yield* sealed([
+      GivenRecords.failed(0, 1_000),
+      GivenRecords.retry(0, 5_000, 6_000),
+      GivenRecords.wake(0, 0, { type: "now", at: 2_000 })
+    ])
+    assert.deepInclude(early.end, { attempts: 1, sleptMs: 5_000, waitedMs: 1_000 })
+    const elsewhere = yield* sealed([
+      GivenRecords.failed(0, 1_000),
+      GivenRecords.sent(0, 0, 1_000, "other"),
+      GivenRecords.wake(0, 0, { type: "elapsed" })
+    ])
+    assert.deepInclude(elsewhere.end, { attempts: 1, sleptMs: 0, waitedMs: 0 })
+  })
 
   It.effect("rule P11: closes the open chain of retries, and no chain that was closed", function* () {
     const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])

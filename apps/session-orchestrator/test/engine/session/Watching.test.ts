@@ -220,14 +220,11 @@ describe("between the disk and the hub", () => {
     }
   })
 
-  It.effect(
-    "rule X3: a client with an id that the conversation never had gets all events, and misses no later one",
-    function* () {
-      const session = new Session(conversationId)
-      session.hub.persisted([earlier])
-      const end = stored(2, turnEnd)
-      const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
-      assert.deepStrictEqual(events, [earlier.event, turnEnd])
-    }
-  )
+  It.effect("rule X3: a client with an id that no event had gets all events, and misses no later one", function* () {
+    const session = new Session(conversationId)
+    session.hub.persisted([earlier])
+    const end = stored(2, turnEnd)
+    const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
+    assert.deepStrictEqual(events, [earlier.event, turnEnd])
+  })
 })

@@ -274,14 +274,11 @@ describe("a turn that other runners had before", () => {
   })
 
   for (const per of ["turn", "conversation"] as const)
-    It.effect(
-      `rule X11: a limit of a ${per} counts the calls at each of them, also after the turn has been here`,
-      function* () {
-        const [first, second, third] = yield* refusals({ per, tokens: 45, then: "fail" }, [1, 1, 1])
-        assert.deepStrictEqual([first, second], [undefined, undefined])
-        assert.include(third, "45 tokens were spent in this one")
-      }
-    )
+    It.effect(`rule X11: a limit of a ${per} counts the calls at each, also after the turn was here`, function* () {
+      const [first, second, third] = yield* refusals({ per, tokens: 45, then: "fail" }, [1, 1, 1])
+      assert.deepStrictEqual([first, second], [undefined, undefined])
+      assert.include(third, "45 tokens were spent in this one")
+    })
 })
 
 describe("the first attempt of a call that is not on disk", () => {

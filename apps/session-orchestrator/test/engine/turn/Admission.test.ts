@@ -184,34 +184,31 @@ describe("a call to a provider with limits", () => {
     expect([yield* isCalled(true, 0), yield* isCalled(false, 0), yield* isCalled(true, 1)]).toEqual([false, true, true])
   })
 
-  gated(
-    "rule X4: that a person ordered in an earlier life of the turn is made, whatever is known of its endpoint",
-    function* () {
-      const gates = yield* Gates.Gates
-      const gatekeeper = gates.of({ target: request.target })
-      shut(gatekeeper ?? expect.fail("there is no gate"))
-      const callsOf = Effect.fnUntraced(function* (...known: ReadonlyArray<Records.Stored>) {
-        const { calls, service } = provider()
-        const turn = new TurnLife(request.turnId)
-        const gated = Admission.throughGates(service, gates, turn, () => true, Admission.isOrdered(known))
-        const attempts = Effect.andThen(Stream.runDrain(gated.stream(request)), Stream.runDrain(gated.stream(request)))
-        yield* Effect.forkChild(attempts, { startImmediately: true })
-        if (calls[0] !== undefined) yield* Deferred.succeed(calls[0], [{ type: "error", failure: overloaded }] as const)
-        yield* Effect.yieldNow
-        return calls.length
-      })
-      const wake = (value: object, n = 0): Records.Stored => ({
-        name: Records.nameOf("Wake", 0, n),
-        value: JSON.stringify({ at: 1, ...value })
-      })
-      const by = { commandId: "c", origin: "a test" }
-      const now = wake({ type: "now", by })
-      // The order holds for one attempt, and only while nothing has followed it.
-      expect(yield* callsOf(now)).toBe(1)
-      expect(yield* callsOf(now, wake({ type: "elapsed" }, 1))).toBe(0)
-      expect(yield* callsOf(wake({ type: "now", early: true, by: wakeEarly({ isProbe: false }).by }))).toBe(0)
-      expect(yield* callsOf()).toBe(0)
-      expect(gatekeeper?.view.underway).toBe(0)
-    }
-  )
+  gated("rule X4: that a person ordered in an earlier life is made, whatever is known of its endpoint", function* () {
+    const gates = yield* Gates.Gates
+    const gatekeeper = gates.of({ target: request.target })
+    shut(gatekeeper ?? expect.fail("there is no gate"))
+    const callsOf = Effect.fnUntraced(function* (...known: ReadonlyArray<Records.Stored>) {
+      const { calls, service } = provider()
+      const turn = new TurnLife(request.turnId)
+      const gated = Admission.throughGates(service, gates, turn, () => true, Admission.isOrdered(known))
+      const attempts = Effect.andThen(Stream.runDrain(gated.stream(request)), Stream.runDrain(gated.stream(request)))
+      yield* Effect.forkChild(attempts, { startImmediately: true })
+      if (calls[0] !== undefined) yield* Deferred.succeed(calls[0], [{ type: "error", failure: overloaded }] as const)
+      yield* Effect.yieldNow
+      return calls.length
+    })
+    const wake = (value: object, n = 0): Records.Stored => ({
+      name: Records.nameOf("Wake", 0, n),
+      value: JSON.stringify({ at: 1, ...value })
+    })
+    const by = { commandId: "c", origin: "a test" }
+    const now = wake({ type: "now", by })
+    // The order holds for one attempt, and only while nothing has followed it.
+    expect(yield* callsOf(now)).toBe(1)
+    expect(yield* callsOf(now, wake({ type: "elapsed" }, 1))).toBe(0)
+    expect(yield* callsOf(wake({ type: "now", early: true, by: wakeEarly({ isProbe: false }).by }))).toBe(0)
+    expect(yield* callsOf()).toBe(0)
+    expect(gatekeeper?.view.underway).toBe(0)
+  })
 })

@@ -339,19 +339,16 @@ describe("a live response of items that are pushed", () => {
     return { ...source, ...(yield* sending(stream)), give: (item: string) => source.give([item]) }
   })
 
-  It.effect(
-    "LiveResponse.L1: writes them as they are given, with signs of life in between, and is ended with them",
-    function* () {
-      const { calls, done, end, fiber, give } = yield* pushing()
-      for (const item of ["a", "b", "c"]) give(item)
-      assert.deepStrictEqual([done(), calls.pushes], [[...ALONE, "write a", "write b", "write c"], 2])
-      yield* TestClock.adjust("30 seconds")
-      assert.deepStrictEqual(done(), ["write alive"])
-      end()
-      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
-      assert.deepStrictEqual(done(), ["end "])
-    }
-  )
+  It.effect("LiveResponse.L1: writes them as given, with signs of life in between, and ends with them", function* () {
+    const { calls, done, end, fiber, give } = yield* pushing()
+    for (const item of ["a", "b", "c"]) give(item)
+    assert.deepStrictEqual([done(), calls.pushes], [[...ALONE, "write a", "write b", "write c"], 2])
+    yield* TestClock.adjust("30 seconds")
+    assert.deepStrictEqual(done(), ["write alive"])
+    end()
+    assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+    assert.deepStrictEqual(done(), ["end "])
+  })
 
   It.effect("LiveResponse.L1: the push ends with the last item", function* () {
     const { done, fiber, give, isPushing } = yield* pushing()

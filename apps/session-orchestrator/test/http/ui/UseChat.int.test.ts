@@ -44,36 +44,33 @@ const text = (turnId: string, text: string): TurnEvent.TurnEvent => ({
 })
 
 describe("POST /v1/chat", () => {
-  It.effect(
-    "opens the chat, and streams its turn in the AI SDK's protocol, the wait as a transient part",
-    function* () {
-      const { events, live, server, turnId } = yield* withChat
-      expect(live.headers).toMatchObject({
-        "content-type": "text/event-stream",
-        "x-vercel-ai-ui-message-stream": "v1",
-        "x-accel-buffering": "no"
-      })
-      server.conversations.emit(turnId, [events.start, events.wait])
-      server.conversations.emit(turnId, [events.delta("I "), events.delta("am."), text(turnId, "I am."), events.end])
-      const parts = partsOf(yield* live.until("[DONE]"))
-      const { conversationId: _c, turnId: _t, type: _type, ...wait } = events.wait
-      const metadata = { conversationId: "chat-1", turnId }
-      expect(parts).toEqual([
-        { type: "start", messageId: turnId, messageMetadata: metadata },
-        { type: "data-provider-retry", data: wait, transient: true },
-        { type: "start-step" },
-        { type: "text-start", id: `${turnId}-0` },
-        { type: "text-delta", id: `${turnId}-0`, delta: "I " },
-        { type: "text-delta", id: `${turnId}-0`, delta: "am." },
-        { type: "text-end", id: `${turnId}-0` },
-        { type: "finish-step" },
-        expect.objectContaining({ type: "message-metadata" }),
-        expect.objectContaining({ type: "finish", finishReason: "stop" }),
-        "[DONE]"
-      ])
-      expect((yield* server.call({ path: "/v1/conversations/chat-1" })).text).toContain('"model":"a/b"')
-    }
-  )
+  It.effect("opens the chat, and streams its turn in the AI SDK's protocol, waits as transient parts", function* () {
+    const { events, live, server, turnId } = yield* withChat
+    expect(live.headers).toMatchObject({
+      "content-type": "text/event-stream",
+      "x-vercel-ai-ui-message-stream": "v1",
+      "x-accel-buffering": "no"
+    })
+    server.conversations.emit(turnId, [events.start, events.wait])
+    server.conversations.emit(turnId, [events.delta("I "), events.delta("am."), text(turnId, "I am."), events.end])
+    const parts = partsOf(yield* live.until("[DONE]"))
+    const { conversationId: _c, turnId: _t, type: _type, ...wait } = events.wait
+    const metadata = { conversationId: "chat-1", turnId }
+    expect(parts).toEqual([
+      { type: "start", messageId: turnId, messageMetadata: metadata },
+      { type: "data-provider-retry", data: wait, transient: true },
+      { type: "start-step" },
+      { type: "text-start", id: `${turnId}-0` },
+      { type: "text-delta", id: `${turnId}-0`, delta: "I " },
+      { type: "text-delta", id: `${turnId}-0`, delta: "am." },
+      { type: "text-end", id: `${turnId}-0` },
+      { type: "finish-step" },
+      expect.objectContaining({ type: "message-metadata" }),
+      expect.objectContaining({ type: "finish", finishReason: "stop" }),
+      "[DONE]"
+    ])
+    expect((yield* server.call({ path: "/v1/conversations/chat-1" })).text).toContain('"model":"a/b"')
+  })
 
   It.effect("takes a message that is sent again for the same turn, and refuses a changed one", function* () {
     const { events, server, turnId } = yield* withChat
@@ -130,22 +127,19 @@ describe("POST /v1/chat", () => {
 })
 
 describe("GET /v1/chat/:id/stream", () => {
-  It.effect(
-    "is 204 for a chat without a turn, and the stream of the turn that runs or was the last, from its beginning",
-    function* () {
-      const { events, server, turnId } = yield* withChat
-      expect((yield* server.call({ path: "/v1/chat/unknown/stream" })).status).toBe(204)
-      server.conversations.emit(turnId, [events.start, events.delta("I ")])
-      const live = yield* server.open({ path: "/v1/chat/chat-1/stream" })
-      expect(live.headers["x-vercel-ai-ui-message-stream"]).toBe("v1")
-      expect(partsOf(yield* live.until('"I "'))[0]).toMatchObject({ type: "start", messageId: turnId })
-      server.conversations.emit(turnId, [events.end])
-      expect(partsOf(yield* live.until("[DONE]")).at(-1)).toBe("[DONE]")
-      // The page was away at its end.
-      const ended = partsOf((yield* server.call({ path: "/v1/chat/chat-1/stream" })).text)
-      expect([ended[0], ended.at(-1)]).toEqual([expect.objectContaining({ messageId: turnId }), "[DONE]"])
-    }
-  )
+  It.effect("is 204 for a chat without a turn, else the stream of its last turn, from the beginning", function* () {
+    const { events, server, turnId } = yield* withChat
+    expect((yield* server.call({ path: "/v1/chat/unknown/stream" })).status).toBe(204)
+    server.conversations.emit(turnId, [events.start, events.delta("I ")])
+    const live = yield* server.open({ path: "/v1/chat/chat-1/stream" })
+    expect(live.headers["x-vercel-ai-ui-message-stream"]).toBe("v1")
+    expect(partsOf(yield* live.until('"I "'))[0]).toMatchObject({ type: "start", messageId: turnId })
+    server.conversations.emit(turnId, [events.end])
+    expect(partsOf(yield* live.until("[DONE]")).at(-1)).toBe("[DONE]")
+    // The page was away at its end.
+    const ended = partsOf((yield* server.call({ path: "/v1/chat/chat-1/stream" })).text)
+    expect([ended[0], ended.at(-1)]).toEqual([expect.objectContaining({ messageId: turnId }), "[DONE]"])
+  })
 
   It.effect("is cut at a shutdown, so that the page knows that it is not whole", function* () {
     const { live, server } = yield* withChat

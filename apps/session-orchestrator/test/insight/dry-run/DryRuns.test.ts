@@ -48,37 +48,28 @@ describe("POST /v1/dry-run", () => {
     assert.match(refused.message, /an answer of a dry run has 10000 tokens at most/)
   })
 
-  It.live(
-    "rule X10: a policy that hardly waits is ended after the most calls, with those that the gate answers",
-    function* () {
-      const schedule = { type: "steps", delays: ["1 millis"] }
-      const { report } = yield* run({ outages: ["529 for 100h"], turns: 1_000, hours: 168, retry: { schedule } })
-      assert.strictEqual(report.cut, "calls")
-      assert.closeTo(report.calls + report.shared, DryRunGroup.MOST_CALLS, 1_000)
-    }
-  )
+  It.live("rule X10: a policy that hardly waits ends after the most calls, those of the gate too", function* () {
+    const schedule = { type: "steps", delays: ["1 millis"] }
+    const { report } = yield* run({ outages: ["529 for 100h"], turns: 1_000, hours: 168, retry: { schedule } })
+    assert.strictEqual(report.cut, "calls")
+    assert.closeTo(report.calls + report.shared, DryRunGroup.MOST_CALLS, 1_000)
+  })
 
-  It.live(
-    "rule X10: has two policies side by side, each with the limits of spending, and names how they are counted",
-    function* () {
-      const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
-      const against = { retry: { profile: "interactive" } }
-      const answer = yield* run({ outages: ["529 for 2h"], turns: 5, against, picture: true }, NO_RECORD, { spend })
-      // Five turns that wait together are called before the first answer has used a token.
-      const { answered = 0, failed = 0, failures } = answer.report
-      assert.isAbove(answered, 0)
-      assert.strictEqual(answered + failed, 5)
-      assert.isTrue(failures.every(({ reason }) => reason === "quota-exhausted"))
-      assert.deepInclude(answer.against, { answered: 0, failed: 5 })
-      assert.match(
-        answer.assumptions.join(" "),
-        /Limits of spending \(spend\) count the tokens of the simulated answers/
-      )
-      assert.match(answer.svg ?? "", /overnight[^]*interactive/)
-      const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
-      assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
-    }
-  )
+  It.live("rule X10: has two policies side by side, with limits of spending, and how they are counted", function* () {
+    const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
+    const against = { retry: { profile: "interactive" } }
+    const answer = yield* run({ outages: ["529 for 2h"], turns: 5, against, picture: true }, NO_RECORD, { spend })
+    // Five turns that wait together are called before the first answer has used a token.
+    const { answered = 0, failed = 0, failures } = answer.report
+    assert.isAbove(answered, 0)
+    assert.strictEqual(answered + failed, 5)
+    assert.isTrue(failures.every(({ reason }) => reason === "quota-exhausted"))
+    assert.deepInclude(answer.against, { answered: 0, failed: 5 })
+    assert.match(answer.assumptions.join(" "), /Limits of spending \(spend\) count the tokens of the simulated answers/)
+    assert.match(answer.svg ?? "", /overnight[^]*interactive/)
+    const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
+    assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
+  })
 
   It.effect(
     "rule X10: replays the record by the configuration in force and by another policy, with the turns that end otherwise",

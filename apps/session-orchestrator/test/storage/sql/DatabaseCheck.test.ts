@@ -32,31 +32,28 @@ const forked = <A>(effect: Effect.Effect<A, string>) =>
   Effect.forkChild(Effect.exit(effect), { startImmediately: true })
 
 describe("a check of the database", () => {
-  It.effect(
-    "DatabaseCheck.C1: callers that come together get one outcome, and those that come meanwhile the next",
-    function* () {
-      const { check, state } = yield* database((n) =>
-        Effect.delay(n === 1 ? Effect.fail(errorOf("away")) : Effect.void, "1 second")
-      )
-      const crowd = yield* Effect.forEach(Array.from({ length: 500 }), () => forked(check))
-      yield* TestClock.adjust("999 millis")
-      assert.isUndefined(crowd[0]?.pollUnsafe())
-      yield* TestClock.adjust("1 milli")
-      for (const fiber of crowd) assert.deepStrictEqual(yield* Fiber.join(fiber), Exit.fail("away"))
-      assert.strictEqual(state.probes, 1)
-      const first = yield* forked(check)
-      yield* TestClock.adjust("300 millis")
-      const late = yield* Effect.forEach(Array.from({ length: 500 }), () => forked(check))
-      yield* TestClock.adjust("700 millis")
-      assert.deepStrictEqual([yield* Fiber.join(first), state.probes], [Exit.void, 3])
-      yield* TestClock.adjust("700 millis")
-      assert.isUndefined(late[0]?.pollUnsafe())
-      for (const fiber of late) yield* Fiber.interrupt(fiber)
-    }
-  )
+  It.effect("DatabaseCheck.C1: callers that come together get one outcome, later ones the next", function* () {
+    const { check, state } = yield* database((n) =>
+      Effect.delay(n === 1 ? Effect.fail(errorOf("away")) : Effect.void, "1 second")
+    )
+    const crowd = yield* Effect.forEach(Array.from({ length: 500 }), () => forked(check))
+    yield* TestClock.adjust("999 millis")
+    assert.isUndefined(crowd[0]?.pollUnsafe())
+    yield* TestClock.adjust("1 milli")
+    for (const fiber of crowd) assert.deepStrictEqual(yield* Fiber.join(fiber), Exit.fail("away"))
+    assert.strictEqual(state.probes, 1)
+    const first = yield* forked(check)
+    yield* TestClock.adjust("300 millis")
+    const late = yield* Effect.forEach(Array.from({ length: 500 }), () => forked(check))
+    yield* TestClock.adjust("700 millis")
+    assert.deepStrictEqual([yield* Fiber.join(first), state.probes], [Exit.void, 3])
+    yield* TestClock.adjust("700 millis")
+    assert.isUndefined(late[0]?.pollUnsafe())
+    for (const fiber of late) yield* Fiber.interrupt(fiber)
+  })
 
   It.effect(
-    "DatabaseCheck.C2: a database that does not answer in time is away, unless it answered a commit meanwhile",
+    "DatabaseCheck.C2: a database that does not answer in time is away, but for a commit meanwhile",
     function* () {
       const { check, state } = yield* database(() => Effect.never)
       state.answers = 7

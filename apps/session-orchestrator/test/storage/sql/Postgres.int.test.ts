@@ -99,36 +99,33 @@ describe("a PostgreSQL database", () => {
     expect(yield* sql`SELECT migration_id FROM ${sql(table)}`).toEqual([{ migration_id: 24 }])
   })
 
-  It.live(
-    "rule X6: when two processes run one turn, each record has one writer, and the other process gets a conflict",
-    function* () {
-      const url = yield* database
-      const runners = [yield* open(url), yield* open(url)] as const
-      const [first, second] = runners
-      yield* first.store.createConversation(NumberedData.conversation(1))
-      yield* first.by(Logged.accept(NumberedData.turn(1, 1)))
-      const RECORDS = 40
-      const written = yield* Effect.forEach(
-        runners,
-        ({ by }, runner) =>
-          Effect.forEach(Array.from({ length: RECORDS }), (_, seq) =>
-            untilItWorks(
-              by(
-                Logged.append(NumberedData.turnId(1), seq, [{ name: "n", value: JSON.stringify({ runner, seq }) }])
-              ).pipe(
-                Effect.as(true),
-                Effect.catchTag("JournalConflict", () => Effect.succeed(false))
-              )
+  It.live("rule X6: when two processes run one turn, each record has one writer; the other conflicts", function* () {
+    const url = yield* database
+    const runners = [yield* open(url), yield* open(url)] as const
+    const [first, second] = runners
+    yield* first.store.createConversation(NumberedData.conversation(1))
+    yield* first.by(Logged.accept(NumberedData.turn(1, 1)))
+    const RECORDS = 40
+    const written = yield* Effect.forEach(
+      runners,
+      ({ by }, runner) =>
+        Effect.forEach(Array.from({ length: RECORDS }), (_, seq) =>
+          untilItWorks(
+            by(
+              Logged.append(NumberedData.turnId(1), seq, [{ name: "n", value: JSON.stringify({ runner, seq }) }])
+            ).pipe(
+              Effect.as(true),
+              Effect.catchTag("JournalConflict", () => Effect.succeed(false))
             )
-          ),
-        { concurrency: "unbounded" }
-      )
-      for (let seq = 0; seq < RECORDS; seq++) {
-        expect(written.filter((runner) => runner[seq])).toHaveLength(1)
-      }
-      expect(yield* second.by(Logged.load(NumberedData.turnId(1)))).toHaveLength(RECORDS)
+          )
+        ),
+      { concurrency: "unbounded" }
+    )
+    for (let seq = 0; seq < RECORDS; seq++) {
+      expect(written.filter((runner) => runner[seq])).toHaveLength(1)
     }
-  )
+    expect(yield* second.by(Logged.load(NumberedData.turnId(1)))).toHaveLength(RECORDS)
+  })
 
   It.live("Journal.J2: of two processes that write one record under one number, one gets a conflict", function* () {
     const url = yield* database
@@ -148,37 +145,34 @@ describe("a PostgreSQL database", () => {
     expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
   })
 
-  It.live(
-    "rule X3: two processes that write to one conversation at once leave no gap in its ids, and write nothing twice",
-    function* () {
-      const url = yield* database
-      const runners = [yield* open(url), yield* open(url)] as const
-      const [first] = runners
-      yield* first.store.createConversation(NumberedData.conversation(1))
-      const [OWN, POSITIONS] = [[1, 2], 40]
-      for (const n of [...OWN, 3]) yield* first.by(Logged.accept(NumberedData.turn(n, 1)))
-      yield* Effect.forEach(
-        runners.flatMap(({ by }, runner) => [
-          // A turn of its own, and a turn that both believe to run.
-          [by, OWN[runner] ?? 0] as const,
-          [by, 3] as const
-        ]),
-        ([by, n]) =>
-          Effect.forEach(Array.from({ length: POSITIONS }), (_, position) =>
-            untilItWorks(by(Logged.events(NumberedData.turnId(n), [NumberedData.usage(n, 1, position)], position)))
-          ),
-        { concurrency: "unbounded" }
+  It.live("rule X3: two processes that write to one conversation leave no gap in ids, and nothing twice", function* () {
+    const url = yield* database
+    const runners = [yield* open(url), yield* open(url)] as const
+    const [first] = runners
+    yield* first.store.createConversation(NumberedData.conversation(1))
+    const [OWN, POSITIONS] = [[1, 2], 40]
+    for (const n of [...OWN, 3]) yield* first.by(Logged.accept(NumberedData.turn(n, 1)))
+    yield* Effect.forEach(
+      runners.flatMap(({ by }, runner) => [
+        // A turn of its own, and a turn that both believe to run.
+        [by, OWN[runner] ?? 0] as const,
+        [by, 3] as const
+      ]),
+      ([by, n]) =>
+        Effect.forEach(Array.from({ length: POSITIONS }), (_, position) =>
+          untilItWorks(by(Logged.events(NumberedData.turnId(n), [NumberedData.usage(n, 1, position)], position)))
+        ),
+      { concurrency: "unbounded" }
+    )
+    const events = yield* Stream.runCollect(first.log.events(NumberedData.conversationId(1), 0))
+    expect(events.map(({ id }) => id)).toEqual(Array.from({ length: 3 * POSITIONS }, (_, i) => i + 1))
+    for (const n of [1, 2, 3]) {
+      const steps = events.flatMap(({ event }) =>
+        event.type === "usage" && event.turnId === NumberedData.turnId(n) ? [event.step] : []
       )
-      const events = yield* Stream.runCollect(first.log.events(NumberedData.conversationId(1), 0))
-      expect(events.map(({ id }) => id)).toEqual(Array.from({ length: 3 * POSITIONS }, (_, i) => i + 1))
-      for (const n of [1, 2, 3]) {
-        const steps = events.flatMap(({ event }) =>
-          event.type === "usage" && event.turnId === NumberedData.turnId(n) ? [event.step] : []
-        )
-        expect(steps).toEqual(Array.from({ length: POSITIONS }, (_, i) => i))
-      }
+      expect(steps).toEqual(Array.from({ length: POSITIONS }, (_, i) => i))
     }
-  )
+  })
 })
 
 describe("a PostgreSQL that refuses", () => {
@@ -386,16 +380,13 @@ describe("a transaction whose connection is lost", () => {
     expect(states.map(([row]) => row?.["open"])).toEqual(states.map(() => null))
   })
 
-  It.live(
-    "PostgresTransaction.T4: the server ends a transaction that its process has left, and no other session",
-    function* () {
-      const sql = yield* client
-      const limit = sql`SHOW idle_in_transaction_session_timeout`
-      const within = yield* PostgresTransaction.make(sql)(limit)
-      expect(within).toEqual([{ idle_in_transaction_session_timeout: "10s" }])
-      expect(yield* limit).toEqual([{ idle_in_transaction_session_timeout: "0" }])
-    }
-  )
+  It.live("PostgresTransaction.T4: the server ends a transaction that its process left, and no other", function* () {
+    const sql = yield* client
+    const limit = sql`SHOW idle_in_transaction_session_timeout`
+    const within = yield* PostgresTransaction.make(sql)(limit)
+    expect(within).toEqual([{ idle_in_transaction_session_timeout: "10s" }])
+    expect(yield* limit).toEqual([{ idle_in_transaction_session_timeout: "0" }])
+  })
 
   It.live("fails with an error, not a defect, when it was not committed, and nothing of it is stored", function* () {
     const sql = yield* client

@@ -124,7 +124,7 @@ describe("an incident", () => {
   })
 
   It.effect(
-    "rule X12: ends when every turn has given up, and the notice has their outcomes; a later wait begins another",
+    "rule X12: ends when every turn has given up, with their outcomes; a later wait begins another",
     function* () {
       const { ends, memory, switches, told, waits } = yield* make()
       for (const id of ["t1", "t2", "t3", "t4"]) waits(0, id)
@@ -333,67 +333,58 @@ describe("failed turns", () => {
 })
 
 describe("notifications of one of several runners", () => {
-  It.effect(
-    "rule X12: an incident whose turns have moved is not open here, and its end is reported with the next answer",
-    function* () {
-      const { answers, moves, open, told, waits } = yield* make()
-      waits(0)
-      waits(0, "c2")
-      yield* later("6 minutes")
-      moves(6 * MINUTE, "c2")
-      expect(yield* open).toBe(1)
-      moves(6 * MINUTE)
-      expect(yield* open).toBe(0)
-      // One of them returns and waits here again.
-      waits(7 * MINUTE)
-      expect(yield* open).toBe(1)
-      moves(8 * MINUTE)
-      yield* later("3 minutes")
-      answers(9 * MINUTE)
-      yield* later(1)
-      expect(told().map(([type, at]) => [type, at])).toEqual([
-        ["incident-began", 5],
-        ["incident-ended", 9]
-      ])
-      expect(yield* open).toBe(0)
-    }
-  )
+  It.effect("rule X12: an incident whose turns have moved is not open here; the next answer ends it", function* () {
+    const { answers, moves, open, told, waits } = yield* make()
+    waits(0)
+    waits(0, "c2")
+    yield* later("6 minutes")
+    moves(6 * MINUTE, "c2")
+    expect(yield* open).toBe(1)
+    moves(6 * MINUTE)
+    expect(yield* open).toBe(0)
+    // One of them returns and waits here again.
+    waits(7 * MINUTE)
+    expect(yield* open).toBe(1)
+    moves(8 * MINUTE)
+    yield* later("3 minutes")
+    answers(9 * MINUTE)
+    yield* later(1)
+    expect(told().map(([type, at]) => [type, at])).toEqual([
+      ["incident-began", 5],
+      ["incident-ended", 9]
+    ])
+    expect(yield* open).toBe(0)
+  })
 
-  It.effect(
-    "rule X12: an answer of another runner, which knew of no trouble yet, is no end of what came after it",
-    function* () {
-      const memory = new SharedMemory()
-      const first = yield* make(memory)
-      const second = yield* make(memory)
-      first.waits(0)
-      yield* later("1 second")
-      second.answers(1_000, "c2")
-      second.ends(1_000, "c2", "completed")
-      yield* later("20 minutes")
-      expect(first.told()).toEqual([["incident-began", 5 + 1 / 60, 1]])
-      expect(memory.notices()[0]).toMatchObject({ since: new Date(1_000).toISOString() })
-      second.answers(21 * MINUTE, "c3")
-      yield* later(1)
-      expect(first.told().slice(1)).toEqual([["incident-ended", 21, 1]])
-    }
-  )
+  It.effect("rule X12: an answer of a runner that knew of no trouble yet is no end of what came after", function* () {
+    const memory = new SharedMemory()
+    const first = yield* make(memory)
+    const second = yield* make(memory)
+    first.waits(0)
+    yield* later("1 second")
+    second.answers(1_000, "c2")
+    second.ends(1_000, "c2", "completed")
+    yield* later("20 minutes")
+    expect(first.told()).toEqual([["incident-began", 5 + 1 / 60, 1]])
+    expect(memory.notices()[0]).toMatchObject({ since: new Date(1_000).toISOString() })
+    second.answers(21 * MINUTE, "c3")
+    yield* later(1)
+    expect(first.told().slice(1)).toEqual([["incident-ended", 21, 1]])
+  })
 
-  It.effect(
-    "rule X12: an announced incident whose turn moved to another runner and was aborted there is given up",
-    function* () {
-      const memory = new SharedMemory()
-      const first = yield* make(memory)
-      const second = yield* make(memory)
-      first.waits(0)
-      yield* later("6 minutes")
-      first.moves(6 * MINUTE)
-      yield* later("1 minute")
-      second.ends(7 * MINUTE, "c1", "aborted")
-      yield* later("1 hour")
-      expect(first.told()[0]).toEqual(["incident-began", 5, 1])
-      expect(memory.notices().slice(1)).toMatchObject([{ type: "incident-gave-up", aborted: 1 }])
-    }
-  )
+  It.effect("rule X12: an announced incident whose turn moved and was aborted elsewhere is given up", function* () {
+    const memory = new SharedMemory()
+    const first = yield* make(memory)
+    const second = yield* make(memory)
+    first.waits(0)
+    yield* later("6 minutes")
+    first.moves(6 * MINUTE)
+    yield* later("1 minute")
+    second.ends(7 * MINUTE, "c1", "aborted")
+    yield* later("1 hour")
+    expect(first.told()[0]).toEqual(["incident-began", 5, 1])
+    expect(memory.notices().slice(1)).toMatchObject([{ type: "incident-gave-up", aborted: 1 }])
+  })
 
   It.effect("rule X12: a notice of quiet hours is due at their end", function* () {
     const begin = new Date(2031, 3, 2, 23, 0).getTime()
