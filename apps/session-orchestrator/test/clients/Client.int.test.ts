@@ -133,10 +133,12 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
       const titles = (await collected(client.listConversations({ tag: "t" }))).map(({ title }) => title)
       assert.sameMembers(titles, ["First", "Two"])
       const [{ conversationId = "" } = {}] = await collected(client.listConversations({ tag: "t" }))
+      await client.conversation(conversationId).setTitle("Renamed")
+      assert.strictEqual((await failure(client.conversation("none").setTitle("x"))).code, "conversation-not-found")
       const named = await collected(client.listConversations({ ids: [conversationId, "none"] }))
       assert.deepStrictEqual(
-        named.map(({ conversationId }) => String(conversationId)),
-        [conversationId]
+        named.map(({ conversationId, title }) => [String(conversationId), title]),
+        [[conversationId, "Renamed"]]
       )
       assert.deepStrictEqual(await collected(client.listConversations({ busy: true, tag: "t" })), [])
       await client.submit(prompt("auth"), { tags: ["f"] }).then((turn) => turn.result())

@@ -196,6 +196,7 @@ describe("a conversation", () => {
         yield* conversations.prompt(c, { prompt: "1", turnId: id("a") })
         yield* conversations.prompt(c, { prompt: "2", turnId: id("b") })
         yield* Deferred.await(reached)
+        assert.deepStrictEqual(yield* conversations.counts, { running: 1, retrying: 0, queued: 1 })
         yield* conversations.change({ type: "set-model", conversationId: c, model: other })
         yield* conversations.prompt(c, { prompt: "3", turnId: id("c") })
         yield* conversations.abort(c)

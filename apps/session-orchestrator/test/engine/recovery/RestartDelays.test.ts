@@ -30,7 +30,7 @@ describe("RestartDelays", () => {
     const restartDelays = new RestartDelays()
     expect(waitsOf(restartDelays, 3)).toEqual([0, 1_000, 2_000])
     expect(restartDelays.stopped(one, 3_000 + SETTLED_MS - 1)).toBe(4_000)
-    expect(restartDelays.stopped(one, 7_000 + 2 * SETTLED_MS)).toBe(0)
+    expect(restartDelays.stopped(one, 6_999 + 2 * SETTLED_MS)).toBe(0)
   })
 
   it("keeps nothing of settled conversations", () => {
