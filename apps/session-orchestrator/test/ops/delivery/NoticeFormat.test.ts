@@ -29,6 +29,8 @@ describe("a notice", () => {
     const { headers, text } = NoticeFormat.write("ntfy", body)
     expect(headers["title"]).toBe("openai/gpt-5 X-Evil: 1 is down")
     expect(text).toBe(body.text)
+    const { model: _, ...some } = body
+    expect(NoticeFormat.write("ntfy", some).headers["title"]).toBe("an endpoint is down")
   })
 
   it.each([
@@ -55,6 +57,7 @@ describe("a notice", () => {
       "Content-Type",
       "Content-Transfer-Encoding"
     ])
+    expect(head).toContain("\r\nSubject: Holdfast: openai/gpt-5 X-Evil: 1 is down\r\n")
     expect(Buffer.from(encoded, "base64").toString("utf8")).toBe(body.text)
   })
 
