@@ -36,7 +36,7 @@ describe("holdfast run, through a service", () => {
     )
     provider.respond({ status: 401, body: "No." })
     const refused = yield* run(["Why?"], { parts: { environment: {} } })
-    assert.match(refused.stderr, /\nFailed: 401 .*\nPut a valid key into .+, restart the service\. Why: /)
+    assert.match(refused.stderr, /\nFailed: 401 .*\nPut a valid key into .+ and restart the service\. Why: /)
   })
 
   It.live("sends the files of --attach behind the prompt", function* () {

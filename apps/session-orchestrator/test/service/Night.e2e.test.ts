@@ -121,7 +121,7 @@ describe("a night", () => {
 
       // What the report advises against its only cause of failures: a valid key, a restart, and a command.
       const { advice, command = "" } = report.causes[0]?.remedy ?? {}
-      assert.strictEqual(advice, "Put a valid key into TEAM_KEY, restart the service, then:")
+      assert.strictEqual(advice, "Put a valid key into TEAM_KEY and restart the service, then:")
       assert.include(text, `    ${advice}\n    ${command}\n`)
       night.validKey = VALID_KEY
       yield* second.end("SIGTERM")

@@ -50,7 +50,7 @@ export const night: PeriodReport = {
       message: "Incorrect API key provided",
       turnId: TurnId.make("t_7hq2m1"),
       remedy: {
-        advice: "Put a valid key into OPENAI_API_KEY, restart the service, then:",
+        advice: "Put a valid key into OPENAI_API_KEY and restart the service, then:",
         command: "holdfast retry --since 2031-04-07T22:00:00Z --model openai/gpt-5"
       }
     }

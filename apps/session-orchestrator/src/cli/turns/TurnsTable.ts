@@ -131,7 +131,7 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Display): Readonl
   })
 }
 
-/** Empty for a turn whose conversation has its id, as one that was submitted. */
+/** Empty for a turn whose conversation has its id, as submitted turns do. */
 const conversationOf = ({ conversationId, turnId }: TurnReport): string =>
   conversationId === String(turnId) ? "" : conversationId
 

@@ -47,12 +47,15 @@ export const down = (
   const how = LIMITS.has(reason) ? "at its limit" : "down"
   if (endedAt !== undefined) {
     const [from, to] = [moment(beganAt), moment(endedAt)]
-    return from === to ? `${how} ${DurationText.rough(endedAt - beganAt)} at ${from}` : `${how} ${from}-${to}`
+    return from === to ? `${how} ${lengthOf(endedAt - beganAt)} at ${from}` : `${how} ${from}-${to}`
   }
   return hasUnknownEnd === true
     ? `${how} ${moment(beganAt)}, not called after ${moment(lastFailureAt)}`
     : `${how} since ${moment(beganAt)}`
 }
+
+/** Of an outage: two failed calls and an answer take some milliseconds. */
+const lengthOf = (ms: number): string => (ms < 1_000 ? "under 1 s" : DurationText.rough(ms))
 
 /** The lines for a terminal. */
 export const lines = (report: PeriodReport.PeriodReport): ReadonlyArray<string> => [
@@ -109,7 +112,7 @@ const sections = (report: PeriodReport.PeriodReport): ReadonlyArray<Section> => 
         Prose.oneLine(outage.target),
         moment(outage.beganAt),
         outage.endedAt !== undefined ? moment(outage.endedAt) : outage.hasUnknownEnd === true ? "unknown" : "not over",
-        DurationText.rough(Outages.knownUntil(outage, until) - outage.beganAt),
+        lengthOf(Outages.knownUntil(outage, until) - outage.beganAt),
         named(outage),
         String(outage.failures)
       ]

@@ -74,7 +74,7 @@ const REMEDIES: { readonly [R in Failure.Reason]: readonly [then: "retry" | "exp
   unknown: ["retry"],
   aborted: ["retry", "A proxy or the provider broke the call off."],
   "quota-exhausted": ["retry", "Add credit at the provider, or wait for the quota's reset, then:"],
-  auth: ["retry", "Put a valid key into KEY, restart the service, then:"],
+  auth: ["retry", "Put a valid key into KEY and restart the service, then:"],
   "model-unavailable": ["explain", "The provider is not configured, or does not offer this model. The turn's account:"],
   "context-overflow": [
     "explain",

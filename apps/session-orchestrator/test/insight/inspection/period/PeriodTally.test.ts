@@ -297,6 +297,8 @@ describe("PeriodTally", () => {
     const short = reportOf([Night.turn("a", { endpoints: down("01:00:00", "01:00:12") })])
     expect(short.outages).toMatchObject([{ beganAt: Night.at("01:00:00"), endedAt: Night.at("01:00:12"), failures: 1 }])
     expect(short.line).toContain("a/b down 12 s at 01:00")
+    const shortest = reportOf([Night.turn("a", { endpoints: down("01:00:00", "01:00:00.016") })])
+    expect(shortest.line).toContain("a/b down under 1 s at 01:00")
     const minutes = Array.from({ length: 40 }, (_, n) => String(n + 10))
     const many = reportOf([
       Night.turn("b", { endpoints: minutes.flatMap((at) => down(`02:${at}:00`, `02:${at}:05`)) }),

@@ -26,16 +26,16 @@ describe("the remedy of a cause", () => {
     const only = "Only its program can ask again. The call's account:"
     expect(held("overloaded").advice).toBe(only)
     expect(held("aborted").advice).toBe(`A proxy or the provider broke the call off. ${only}`)
-    expect(held("auth").advice).toBe(`Put a valid key into A_KEY, restart the service. ${only}`)
+    expect(held("auth").advice).toBe(`Put a valid key into A_KEY and restart the service. ${only}`)
     expect(held("refused")).toEqual(of("refused"))
   })
 
   it("rule X12: names what to do before: the variable of a key, credit, or the limit of spending", () => {
     expect(of("auth", undefined, ["A_KEY", "B_KEY"])).toEqual({
-      advice: "Put a valid key into A_KEY or B_KEY, restart the service, then:",
+      advice: "Put a valid key into A_KEY or B_KEY and restart the service, then:",
       command: retry
     })
-    expect(of("auth").advice).toBe("Put a valid key into the configuration, restart the service, then:")
+    expect(of("auth").advice).toBe("Put a valid key into the configuration and restart the service, then:")
     expect(of("quota-exhausted").advice).toMatch(/^Add credit at the provider/)
     expect(of("quota-exhausted", Failure.SPEND_LIMIT).advice).toMatch(/^Raise the limit in the configuration \(spend\)/)
   })
