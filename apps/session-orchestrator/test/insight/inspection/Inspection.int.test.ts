@@ -93,13 +93,17 @@ It.effect("has the last target of ended turns, and the turn that retried each", 
     yield* store.createConversation(NumberedData.conversation(2))
     yield* Logged.accept(NumberedData.turn(3, 2))
     yield* Logged.events(NumberedData.turnId(3), [NumberedData.end(3, 2)], 0)
+    yield* store.change(NumberedData.conversationId(1), { model: "c/m" })
+    yield* Logged.accept(NumberedData.turn(4, 1))
+    yield* Logged.events(NumberedData.turnId(4), [NumberedData.end(4, 1)], 0)
   }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
   const { turns } = yield* look(filename, true)
-  // The second turn continued on the first turn's last target.
+  // The second turn continued on the first turn's last target, and the last one on what a person had chosen.
   expect(turns.map(({ model, retriedBy }) => [model, retriedBy])).toEqual([
     ["b/m", NumberedData.turnId(2)],
     ["b/m", undefined],
-    [NumberedData.conversation(2).model, undefined]
+    [NumberedData.conversation(2).model, undefined],
+    ["c/m", undefined]
   ])
 })
 
