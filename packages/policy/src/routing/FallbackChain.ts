@@ -127,24 +127,7 @@ const triedOf = (state: Schema.Json | undefined): Tried =>
   state === undefined ? UNTRIED : Option.getOrElse(decodeTried(state), () => UNTRIED)
 
 /** A failure, with the facts for the decision about it. */
-interface Scene {
-  readonly policy: RetryPolicy.RetryPolicy
-  readonly situation: Directive.Situation
-  readonly question: Router.Question
-  readonly plan: RoutePlan
-  readonly here: Route.Route
-  readonly tried: Tried
-  /** Includes the findings of this failure. */
-  readonly known: Prospect.Known
-  readonly changes: Standing.Standing
-  /** The targets with those findings, in order. */
-  readonly prospects: ReadonlyArray<Prospect.TargetProspect>
-  /** Another credential of this target, for a used-up one. */
-  readonly spare: string | undefined
-  /** Another turn had put the target into cooldown. */
-  readonly isCooling: boolean
-  readonly ways: ReadonlyArray<Basis.ConsideredTarget>
-}
+type Scene = ReturnType<typeof sceneOf>
 
 /** A possible retry without a wait. */
 interface Move {
@@ -185,7 +168,7 @@ const sceneOf = (
   situation: Directive.Situation,
   question: Router.Question,
   before: Prospect.Known
-): Scene => {
+) => {
   const { failure, now } = situation
   const here = question.current ?? { target: question.primary }
   const plan = planOf(chain, question, before)
@@ -205,10 +188,14 @@ const sceneOf = (
     here,
     question,
     tried,
+    /** Includes the findings of this failure. */
     known,
     changes,
+    /** The targets with those findings, in order. */
     prospects,
+    /** Another credential of this target, for a used-up one. */
     spare,
+    /** Another turn had put the target into cooldown. */
     isCooling: Standing.of(before.standing, Standing.target(here.target), now) !== undefined,
     ways: [...prospects.map((prospect) => consideredTargetOf(prospect, tried, now)), ...plan.unfit]
   }

@@ -106,18 +106,7 @@ const decodeState = Schema.decodeUnknownOption(State)
 
 const START: State = { limited: [], longestMs: 0, atOnce: 0, isHopeful: false }
 
-interface Scene {
-  readonly policy: RetryPolicy.RetryPolicy
-  readonly situation: Directive.Situation
-  readonly here: Route.Route
-  readonly known: Prospect.Known
-  /** The targets that the request fits, in order. */
-  readonly cycle: ReadonlyArray<Target.Target>
-  /** The target after this one. */
-  readonly next: Target.Target
-  readonly state: State
-  readonly ways: ReadonlyArray<Basis.ConsideredTarget>
-}
+type Scene = ReturnType<typeof sceneOf>
 
 const sceneOf = (
   policy: RetryPolicy.RetryPolicy,
@@ -126,7 +115,7 @@ const sceneOf = (
   { primary, request, state }: Router.Question,
   here: Route.Route,
   known: Prospect.Known
-): Scene => {
+) => {
   const all = targets.some((target) => Prospect.isSame(target, primary)) ? targets : [primary, ...targets]
   const judged = all.map((target) => ({
     target,
@@ -141,15 +130,17 @@ const sceneOf = (
     situation,
     here,
     known,
+    /** The targets that the request fits, in order. */
     cycle,
+    /** The target after this one. */
     next: following.find((target) => cycle.includes(target)) ?? primary,
     state: decoded,
-    ways: judged.map(({ target, unfit }) => {
+    ways: judged.map(({ target, unfit }): Basis.ConsideredTarget => {
       const name = Target.format(target)
       return {
         target: name,
         ...defined({ unfit }),
-        ...(decoded.limited.includes(name) ? { had: true as const } : {})
+        ...(decoded.limited.includes(name) ? { had: true } : {})
       }
     })
   }

@@ -23,14 +23,7 @@ export interface Sink {
 }
 
 /** The decoding of one body. */
-export interface Decoding {
-  readonly write: (bytes: Uint8Array) => boolean
-  readonly end: () => void
-  readonly pause: () => void
-  readonly resume: () => void
-  /** Frees the decoder. Nothing is called any more. */
-  readonly close: () => void
-}
+export type Decoding = ReturnType<typeof decoding>
 
 /** Begins to decode; or the failure of a coding that is not known. */
 export type ContentCoding = ((sink: Sink) => Decoding) | Failure.ProviderFailure
@@ -93,12 +86,13 @@ const unknown = (header: string, status: number): Failure.ProviderFailure =>
 const failureOf = (message: string, retryable: boolean): Failure.ProviderFailure =>
   new Failure.ProviderFailure({ failure: { reason: "invalid-response", message, retryable } })
 
-const decoding = (makers: ReadonlyArray<Maker>, name: string, sink: Sink): Decoding => {
+const decoding = (makers: ReadonlyArray<Maker>, name: string, sink: Sink) => {
   let stages: ReadonlyArray<Transform> = []
   let isOver = false
   /** Bytes that the codings within have decoded to, and the whole. */
   let [within, whole] = [0, 0]
 
+  /** Frees the decoder. Nothing is called any more. */
   const close = (): void => {
     isOver = true
     for (const stage of stages) stage.destroy()
@@ -131,12 +125,12 @@ const decoding = (makers: ReadonlyArray<Maker>, name: string, sink: Sink): Decod
   }
 
   return {
-    write: (bytes) => {
+    write: (bytes: Uint8Array): boolean => {
       if (isOver || bytes.length === 0) return true
       if (stages.length === 0) begin(bytes)
       return stages[0]?.write(bytes) ?? true
     },
-    end: () => {
+    end: (): void => {
       if (isOver) return
       if (stages.length === 0) sink.end() // an empty body
       else stages[0]?.end()
