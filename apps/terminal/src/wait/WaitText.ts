@@ -8,13 +8,10 @@ import type { TurnEvent } from "@holdfast/wire"
 import * as Foreign from "../text/Foreign.ts"
 
 /** What is shown of a wait. */
-export interface Wait extends Pick<TurnEvent.ProviderRetry, "attempt" | "delayMs" | "retryAt" | "message"> {
-  readonly code?: string | undefined
-  readonly maxAttempts?: number | undefined
-  readonly asks?: TurnEvent.Asks | undefined
-  /** The name of the credential that the retry uses, where one was chosen. */
-  readonly credential?: string | undefined
-}
+export type Wait = Pick<
+  TurnEvent.ProviderRetry,
+  "attempt" | "delayMs" | "retryAt" | "message" | "code" | "maxAttempts" | "asks" | "credential"
+>
 
 /** A time that is left: `90s`, and beyond two minutes `12m 30s` or `1h 5m 0s`. It is rounded up. */
 export const duration = (ms: number): string => {

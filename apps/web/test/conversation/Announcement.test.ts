@@ -12,10 +12,7 @@ const retry: ConversationView.ShownRetry = {
   message: "No.",
   code: "429",
   reason: "overloaded",
-  target: "local/a",
-  credential: undefined,
-  maxAttempts: undefined,
-  asks: undefined
+  target: "local/a"
 }
 const open = { state: "open" } as const
 

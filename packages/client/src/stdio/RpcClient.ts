@@ -283,14 +283,7 @@ interface Pending {
   readonly reject: (error: RpcError) => void
 }
 
-interface Response {
-  readonly id?: number
-  readonly type: "response"
-  readonly success: boolean
-  readonly data?: unknown
-  readonly code?: string
-  readonly error?: string
-}
+type Response = Omit<RpcLines.RpcResponse, "id" | "data"> & { readonly id?: number; readonly data?: unknown }
 
 /** The most events that an iteration may be behind. */
 const MOST_BEHIND = 100_000

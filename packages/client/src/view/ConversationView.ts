@@ -45,30 +45,11 @@ export interface ToolCallInProgress {
   readonly output: TurnEvent.ToolResult["output"] | undefined
 }
 
-/** The wait in progress. */
-export interface ShownRetry {
+/** The wait in progress: with `asks`, for a person; the turn gives up at `retryAt` then, or calls of tools count as refused. */
+export interface ShownRetry extends Omit<TurnEvent.ProviderRetry, "type" | "conversationId" | "turnId"> {
   readonly turnId: string
-  /** 0-based: the retry that is about to happen. */
-  readonly attempt: number
-  /** When the retry is due, by the server's clock; with `asks`, the deadline for an answer. Epoch milliseconds. */
-  readonly retryAt: number
-  /** The same moment by this client's clock: what a countdown counts to. */
+  /** `retryAt` by this client's clock: what a countdown counts to. */
   readonly dueAt: number
-  readonly delayMs: number
-  /** The endpoint's error, verbatim. */
-  readonly message: string
-  readonly code: string | undefined
-  readonly reason: TurnEvent.ProviderRetry["reason"]
-  /** `provider/model` of the attempt that failed. */
-  readonly target: string
-  readonly credential: string | undefined
-  /** The most retries that are possible, where there is such a limit. */
-  readonly maxAttempts: number | undefined
-  /**
-   * The question to a person: a spend guard's, where the turn gives up at `retryAt`; or about tool calls (`calls`), which count as refused
-   * then.
-   */
-  readonly asks: TurnEvent.Asks | undefined
 }
 
 /** Content that was shown and is void. It stays until the step has new content, or ends. */
@@ -329,12 +310,10 @@ const grown = (
 }
 
 const waiting = (view: ConversationView, event: TurnEvent.ProviderRetry): ConversationView => {
-  const { asks, attempt, code, credential, delayMs, maxAttempts, message, reason, retryAt, target, turnId } = event
+  const { conversationId: _, type: __, ...wait } = event
   // An immediate retry is no wait.
-  if (delayMs <= 0) return { ...view, retry: undefined, status: "running" }
-  const dueAt = retryAt - view.clockSkewMs
-  const wait = { turnId, attempt, retryAt, dueAt, delayMs, message, code, reason, target, credential, maxAttempts }
-  return { ...view, retry: { ...wait, asks }, status: "retrying" }
+  if (wait.delayMs <= 0) return { ...view, retry: undefined, status: "running" }
+  return { ...view, retry: { ...wait, dueAt: wait.retryAt - view.clockSkewMs }, status: "retrying" }
 }
 
 /** An id may be used again by a later call: the result belongs to the first call without one. */

@@ -23,12 +23,8 @@ import type { Headers } from "../hint/LimitHeaders.ts"
 export const MESSAGE_LIMIT = ResponseBody.MESSAGE_LIMIT
 
 /** A response that is no stream. */
-interface Response {
+interface Response extends Hint.Source {
   readonly status: number
-  readonly headers: Headers
-  readonly body: string
-  /** Epoch milliseconds: the moment of the failure. */
-  readonly now: number
 }
 
 /** An error frame in a stream that had begun with success. */

@@ -19,7 +19,7 @@ import * as Span from "./Span.ts"
 export const LONGEST_MS = 31 * 86_400_000
 
 /** The parts of a response that may have a hint. `body` is its text, or the data of the error frame. */
-interface Source<Text = string> {
+export interface Source<Text = string> {
   /** By lower-case name. */
   readonly headers: LimitHeaders.Headers
   readonly body: Text
