@@ -457,6 +457,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many turns are woken or read at once is a matter of memory and time"
   },
   {
+    path: "apps/session-orchestrator/src/engine/driver/DrivenTurn.ts",
+    operator: "constant",
+    before: "2",
+    line: "return (name ??= draw().toString(36).slice(2))",
+    reason: "a name that is drawn from many is as good with a character less"
+  },
+  {
     path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
     operator: "constant",
     before: "100",

@@ -366,7 +366,7 @@ describe("holdfast serve", () => {
   })
   for (const isTerminal of [false, true]) {
     It.effect(
-      `prints its address, runs until a signal, and logs its end: ${isTerminal ? "on a terminal" : "into files"}`,
+      `runs until a signal, with its address and its end: ${isTerminal ? "on a terminal" : "into files"}`,
       function* () {
         const screen = { stdout: isTerminal, stderr: isTerminal }
         const before = process.listenerCount("SIGTERM")

@@ -115,21 +115,18 @@ describe("Owner.followed", () => {
     expect(asked).toEqual([0, 1])
   })
 
-  It.effect(
-    "Owner.O6: a request to a silent runner ends, and one to a runner with signs of life goes on",
-    function* () {
-      const asked: Array<number> = []
-      const signs = Stream.map(Stream.tick(Frames.SIGN_INTERVAL), (): Batch => [])
-      const owners = [Stream.never, Stream.concat(Stream.take(signs, 5), Stream.never), signs]
-      const open = () =>
-        Owner.received(
-          Stream.unwrap(Effect.map(Clock.currentTimeMillis, (now) => owners[asked.push(now) - 1] ?? Stream.empty))
-        )
-      yield* Owner.followed(0, open, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
-      yield* TestClock.adjust("1 hour")
-      expect(asked).toEqual([0, 10_200, 10_200 + 40_000 + 30_200])
-    }
-  )
+  It.effect("Owner.O6: a request to a silent runner ends, and goes on where it gives signs of life", function* () {
+    const asked: Array<number> = []
+    const signs = Stream.map(Stream.tick(Frames.SIGN_INTERVAL), (): Batch => [])
+    const owners = [Stream.never, Stream.concat(Stream.take(signs, 5), Stream.never), signs]
+    const open = () =>
+      Owner.received(
+        Stream.unwrap(Effect.map(Clock.currentTimeMillis, (now) => owners[asked.push(now) - 1] ?? Stream.empty))
+      )
+    yield* Owner.followed(0, open, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
+    yield* TestClock.adjust("1 hour")
+    expect(asked).toEqual([0, 10_200, 10_200 + 40_000 + 30_200])
+  })
 
   It.effect("asks less and less often for a turn that stops whenever it is run", function* () {
     const asked: Array<number> = []

@@ -68,7 +68,7 @@ const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings, limitMs?
 
 describe("a crowd of held calls", () => {
   It.live(
-    "rule X5: is released by the first answer, also the calls that shared a failure at the gate: none meets its own old one again",
+    "rule X5: is released by the first answer, with calls that shared a failure: none meets it again",
     function* () {
       const { metric, seen, service, whole } = yield* held(Service.LONG)
       const failures = metric(/^holdfast_attempts_total\{.*status="overloaded"\} (\d+)$/gmu)
@@ -90,7 +90,7 @@ describe("a crowd of held calls", () => {
   )
 
   It.live(
-    "rule X5, P5: of many sessions waits once for the end of a limit, and is released in one ramp in which no session comes last",
+    "rule X5, P5: of many sessions waits once for a limit's end, and goes on in one ramp, no session last",
     function* () {
       const { seen, sessions, whole } = yield* held(Service.QUICK, LIMIT_MS)
       expect(yield* whole).toBe(CALLS)

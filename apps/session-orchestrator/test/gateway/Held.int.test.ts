@@ -255,7 +255,7 @@ describe("a held call", () => {
   })
 
   It.live(
-    "rule X13: whose limit ends after its budget gets the provider's own refusal, head and body, and so does the same call",
+    "rule X13: whose limit ends after its budget gets the provider's whole refusal, also the next time",
     function* () {
       const limit = JSON.stringify({
         type: "error",

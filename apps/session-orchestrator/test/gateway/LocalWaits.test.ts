@@ -76,21 +76,18 @@ describe("waits without a client", () => {
     expect([aborted, sleepers.now]).toEqual([["c1"], 0])
   })
 
-  It.effect(
-    "rule X13: a wait that began after a failure of the same call comes first, an earlier one not",
-    function* () {
-      const { waits } = yield* rig
-      const key = "k".repeat(HeldCallIds.KEY_LENGTH)
-      const of = (since: number) => {
-        const turnId = HeldCallIds.turn(since, "0")
-        return { key, turnId, conversationId: HeldCallIds.make(key, turnId, "0") }
-      }
-      const find = Effect.suspend(() => waits.find(() => ({ key, isRenewable: false })))
-      waits.gaveUp(of(0), { reason: "overloaded", message: "Cut.", retryable: true }, 10)
-      yield* waits.left(of(9))
-      expect(yield* find).toMatchObject({ _tag: "GaveUp", turnId: of(0).turnId })
-      yield* waits.left(of(11))
-      expect(yield* find).toEqual({ _tag: "Left", wait: of(11) })
+  It.effect("rule X13: a wait that began after a failure of the same call comes first, no earlier one", function* () {
+    const { waits } = yield* rig
+    const key = "k".repeat(HeldCallIds.KEY_LENGTH)
+    const of = (since: number) => {
+      const turnId = HeldCallIds.turn(since, "0")
+      return { key, turnId, conversationId: HeldCallIds.make(key, turnId, "0") }
     }
-  )
+    const find = Effect.suspend(() => waits.find(() => ({ key, isRenewable: false })))
+    waits.gaveUp(of(0), { reason: "overloaded", message: "Cut.", retryable: true }, 10)
+    yield* waits.left(of(9))
+    expect(yield* find).toMatchObject({ _tag: "GaveUp", turnId: of(0).turnId })
+    yield* waits.left(of(11))
+    expect(yield* find).toEqual({ _tag: "Left", wait: of(11) })
+  })
 })

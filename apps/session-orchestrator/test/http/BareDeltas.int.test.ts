@@ -17,34 +17,31 @@ const given = Effect.gen(function* () {
 
 const body = { prompt: "hello", turnId: "t" }
 
-It.effect(
-  "rule D12: a client of one turn's stream gets deltas without ids where it asks for that, and no other event changes",
-  function* () {
-    const { events, sent, server, turns } = yield* given
-    const lines = yield* server.open({
-      path: `${turns}?deltas=bare`,
-      headers: { accept: "application/x-ndjson" },
-      body
-    })
-    const frames = yield* server.open({
-      path: `${turns}?deltas=bare`,
-      headers: { accept: "text/event-stream" },
-      body
-    })
-    const watched = yield* server.open({ path: "/v1/turns/t/events?deltas=bare" })
-    server.conversations.emit("t", sent)
-    const expected = [events.start, events.wait, { type: "text-delta", delta: "Hi" }, events.end]
-    const ndjson = yield* lines.rest
-    expect(Socket.jsonLines(ndjson)).toEqual(expected)
-    expect(yield* watched.rest).toBe(ndjson)
-    expect(yield* frames.rest).toBe(
-      Sse.encode(events.start, 1) +
-        Sse.encode(events.wait) +
-        Sse.frame('{"type":"text-delta","delta":"Hi"}') +
-        Sse.encode(events.end, 2)
-    )
-  }
-)
+It.effect("rule D12: a client of one turn gets deltas without ids where it asks; no other event changes", function* () {
+  const { events, sent, server, turns } = yield* given
+  const lines = yield* server.open({
+    path: `${turns}?deltas=bare`,
+    headers: { accept: "application/x-ndjson" },
+    body
+  })
+  const frames = yield* server.open({
+    path: `${turns}?deltas=bare`,
+    headers: { accept: "text/event-stream" },
+    body
+  })
+  const watched = yield* server.open({ path: "/v1/turns/t/events?deltas=bare" })
+  server.conversations.emit("t", sent)
+  const expected = [events.start, events.wait, { type: "text-delta", delta: "Hi" }, events.end]
+  const ndjson = yield* lines.rest
+  expect(Socket.jsonLines(ndjson)).toEqual(expected)
+  expect(yield* watched.rest).toBe(ndjson)
+  expect(yield* frames.rest).toBe(
+    Sse.encode(events.start, 1) +
+      Sse.encode(events.wait) +
+      Sse.frame('{"type":"text-delta","delta":"Hi"}') +
+      Sse.encode(events.end, 2)
+  )
+})
 
 It.effect("rule D12: without that the ids are there, and another value is refused", function* () {
   const { sent, server, turns } = yield* given

@@ -12,7 +12,7 @@ const submit = (server: Effect.Success<ReturnType<typeof TestServer.start>>, id:
 
 describe("Prefer: respond-async", () => {
   It.effect(
-    "rule X15: is answered with the turn's id and address while the turn runs; the same id again has the same answer",
+    "rule X15: is answered with the turn's id and address while it runs, and again by the same id",
     function* () {
       const server = yield* TestServer.start()
       const id = yield* server.create

@@ -45,7 +45,7 @@ const fileOfTurns = (): string =>
 
 describe("a night", () => {
   It.live(
-    "rule X1, X12: after an outage, a quota, a revoked key and kill -9, the report's figures are what the providers saw",
+    "rule X1, X12: after an outage, a quota, a revoked key and kill -9 the report has what providers saw",
     function* () {
       const night = new NightProviders()
       const [north, south] = [yield* ScriptedServer.start(), yield* ScriptedServer.start()]

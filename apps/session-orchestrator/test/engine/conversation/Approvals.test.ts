@@ -143,60 +143,57 @@ describe("a tool call that needs approval", () => {
     })
   )
 
-  It.effect(
-    "that is answered for always is not asked about again in its conversation, over restarts, until that is taken back",
-    function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
-      const ran: Array<string> = []
-      const tools = toolsOf(ran)
-      let id = Ids.ConversationId.make("c")
-      const answer = (toolCallId: string, approve: boolean) =>
-        ({ type: "answer-tool", conversationId: id, toolCallId, approve, always: true }) as const
-      const sends = (toolCallId: string) => [
-        ScriptedProvider.tools(call("send", toolCallId)),
-        ScriptedProvider.answer("Well.")
-      ]
-      yield* withService(
-        { scripts: [...scripts, ...sends("four")], tools, storage },
-        function* ({ conversations, stop }) {
-          id = yield* conversations.create({})
-          const frames = yield* watching(conversations.watch(id, 0))
-          yield* asking(conversations.prompt(id, { prompt: "Send it.", turnId }))
-          yield* frames.until("provider-retry")
-          // What does not wait changes nothing.
-          assert.isFalse(yield* conversations.steer(answer("two", true), "a test"))
-          assert.isUndefined((yield* conversations.state(id)).toolAnswers)
-          // The other call of the tool has the answer too.
-          assert.isTrue(yield* conversations.steer(answer("three", true), "a test"))
-          yield* frames.until("turn-end")
-          assert.sameMembers([...ran], ["read two", "send one approved", "send three approved"])
-          assert.deepStrictEqual((yield* conversations.state(id)).toolAnswers, { send: "approve" })
-          const before = frames.seen.length
-          yield* conversations.prompt(id, { prompt: "Again.", turnId: Ids.TurnId.make("b") })
-          yield* frames.until("turn-end", 2)
-          assert.notInclude(frames.types().slice(before), "provider-retry")
-          assert.strictEqual(ran.at(-1), "send four approved")
-          yield* stop
-        }
-      )
-      yield* withService(
-        { scripts: [...sends("five"), ...sends("six")], tools, storage },
-        function* ({ conversations, provider }) {
-          const frames = yield* watching(conversations.watch(id, 1_000))
-          yield* conversations.prompt(id, { prompt: "And again.", turnId: Ids.TurnId.make("c") })
-          yield* conversations.result(Ids.TurnId.make("c"))
-          assert.strictEqual(ran.at(-1), "send five approved")
-          yield* conversations.change({ type: "set-tool-answers", conversationId: id, toolAnswers: {} })
-          assert.isUndefined((yield* conversations.state(id)).toolAnswers)
-          yield* conversations.prompt(id, { prompt: "Once more.", turnId: Ids.TurnId.make("d") })
-          yield* frames.until("provider-retry")
-          yield* conversations.steer(answer("six", false), "a test")
-          yield* conversations.result(Ids.TurnId.make("d"))
-          assert.deepStrictEqual((yield* conversations.state(id)).toolAnswers, { send: "refuse" })
-          assert.strictEqual(ran.at(-1), "send five approved")
-          assert.strictEqual(provider.requests.length, 4)
-        }
-      )
-    }
-  )
+  It.effect("that is answered for always is not asked again, over restarts, until that is taken back", function* () {
+    const storage = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
+    const ran: Array<string> = []
+    const tools = toolsOf(ran)
+    let id = Ids.ConversationId.make("c")
+    const answer = (toolCallId: string, approve: boolean) =>
+      ({ type: "answer-tool", conversationId: id, toolCallId, approve, always: true }) as const
+    const sends = (toolCallId: string) => [
+      ScriptedProvider.tools(call("send", toolCallId)),
+      ScriptedProvider.answer("Well.")
+    ]
+    yield* withService(
+      { scripts: [...scripts, ...sends("four")], tools, storage },
+      function* ({ conversations, stop }) {
+        id = yield* conversations.create({})
+        const frames = yield* watching(conversations.watch(id, 0))
+        yield* asking(conversations.prompt(id, { prompt: "Send it.", turnId }))
+        yield* frames.until("provider-retry")
+        // What does not wait changes nothing.
+        assert.isFalse(yield* conversations.steer(answer("two", true), "a test"))
+        assert.isUndefined((yield* conversations.state(id)).toolAnswers)
+        // The other call of the tool has the answer too.
+        assert.isTrue(yield* conversations.steer(answer("three", true), "a test"))
+        yield* frames.until("turn-end")
+        assert.sameMembers([...ran], ["read two", "send one approved", "send three approved"])
+        assert.deepStrictEqual((yield* conversations.state(id)).toolAnswers, { send: "approve" })
+        const before = frames.seen.length
+        yield* conversations.prompt(id, { prompt: "Again.", turnId: Ids.TurnId.make("b") })
+        yield* frames.until("turn-end", 2)
+        assert.notInclude(frames.types().slice(before), "provider-retry")
+        assert.strictEqual(ran.at(-1), "send four approved")
+        yield* stop
+      }
+    )
+    yield* withService(
+      { scripts: [...sends("five"), ...sends("six")], tools, storage },
+      function* ({ conversations, provider }) {
+        const frames = yield* watching(conversations.watch(id, 1_000))
+        yield* conversations.prompt(id, { prompt: "And again.", turnId: Ids.TurnId.make("c") })
+        yield* conversations.result(Ids.TurnId.make("c"))
+        assert.strictEqual(ran.at(-1), "send five approved")
+        yield* conversations.change({ type: "set-tool-answers", conversationId: id, toolAnswers: {} })
+        assert.isUndefined((yield* conversations.state(id)).toolAnswers)
+        yield* conversations.prompt(id, { prompt: "Once more.", turnId: Ids.TurnId.make("d") })
+        yield* frames.until("provider-retry")
+        yield* conversations.steer(answer("six", false), "a test")
+        yield* conversations.result(Ids.TurnId.make("d"))
+        assert.deepStrictEqual((yield* conversations.state(id)).toolAnswers, { send: "refuse" })
+        assert.strictEqual(ran.at(-1), "send five approved")
+        assert.strictEqual(provider.requests.length, 4)
+      }
+    )
+  })
 })

@@ -35,29 +35,27 @@ const call = (limiter: Effect.Success<ReturnType<typeof runner>>) =>
 
 const aSecond = TestClock.adjust(1_000)
 
-it.effect(
-  "rule X6: another runner's call takes a permit, until it has ended or its runner has reported nothing for a while",
-  () =>
-    onDisk(
-      Effect.gen(function* () {
-        const [one, two] = [yield* runner({ calls: 1 }), yield* runner({ calls: 1 })]
-        const first = yield* call(one)
-        yield* aSecond
-        const known = yield* call(two)
-        yield* aSecond
-        yield* aSecond
-        const waiting = yield* call(two)
-        expect([first.hasBegun, waiting.hasBegun]).toEqual([true, false])
-        yield* known.end
-        yield* TestClock.adjust(60_000)
-        // The runner reports every second that it is alive.
-        expect(waiting.hasBegun).toBe(false)
-        yield* first.end
-        yield* aSecond
-        yield* aSecond
-        expect(waiting.hasBegun).toBe(true)
-      })
-    )
+it.effect("rule X6: another runner's call takes a permit until it ends or its runner is silent for a while", () =>
+  onDisk(
+    Effect.gen(function* () {
+      const [one, two] = [yield* runner({ calls: 1 }), yield* runner({ calls: 1 })]
+      const first = yield* call(one)
+      yield* aSecond
+      const known = yield* call(two)
+      yield* aSecond
+      yield* aSecond
+      const waiting = yield* call(two)
+      expect([first.hasBegun, waiting.hasBegun]).toEqual([true, false])
+      yield* known.end
+      yield* TestClock.adjust(60_000)
+      // The runner reports every second that it is alive.
+      expect(waiting.hasBegun).toBe(false)
+      yield* first.end
+      yield* aSecond
+      yield* aSecond
+      expect(waiting.hasBegun).toBe(true)
+    })
+  )
 )
 
 it.effect("rule X6: calls that another runner began count for its minute", () =>

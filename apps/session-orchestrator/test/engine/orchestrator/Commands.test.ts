@@ -108,20 +108,17 @@ describe("a command", () => {
     assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
   })
 
-  it.effect(
-    "rule X4: not recorded because the disk is full: refused in time with the reason, carried out later",
-    () => {
-      const disk = full()
-      return waiting({ append: disk.append, retry: RESIDENT }, function* (turn) {
-        const answer = yield* asking(Effect.flip(turn.steer("retry-now", "k")))
-        yield* TestClock.adjust(ANSWER_LIMIT)
-        const refusal = yield* Fiber.join(answer)
-        assert.strictEqual(refusal._tag, "StorageError")
-        assert.match(refusal.message, /not on disk after 10s\. .* not withdrawn: .*same commandId/)
-        yield* takenAgain(turn, disk.free)
-      })
-    }
-  )
+  it.effect("rule X4: not recorded because the disk is full: refused in time with the reason, done later", () => {
+    const disk = full()
+    return waiting({ append: disk.append, retry: RESIDENT }, function* (turn) {
+      const answer = yield* asking(Effect.flip(turn.steer("retry-now", "k")))
+      yield* TestClock.adjust(ANSWER_LIMIT)
+      const refusal = yield* Fiber.join(answer)
+      assert.strictEqual(refusal._tag, "StorageError")
+      assert.match(refusal.message, /not on disk after 10s\. .* not withdrawn: .*same commandId/)
+      yield* takenAgain(turn, disk.free)
+    })
+  })
 
   it.effect("rule X4: not recorded because of a defect: answered with the error at once, taken when sent again", () => {
     let isBroken = true

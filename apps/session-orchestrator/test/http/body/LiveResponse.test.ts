@@ -203,7 +203,7 @@ describe("a live response", () => {
   })
 
   It.effect(
-    "rule X3: LiveResponse.L3, L6: drops a client that takes nothing for a minute, and offers the reason for five seconds",
+    "rule X3: LiveResponse.L3, L6: drops a client that takes nothing for a minute, with a reason",
     function* () {
       const { connection, done, fiber } = yield* sending(
         Stream.unwrap(Effect.as(Effect.sleep("1 second"), Stream.make("a")))

@@ -81,6 +81,8 @@ describe("subscriptions", () => {
     yield* client.ask({ type: "prompt", conversationId: other, prompt: "hello", turnId: "u" })
     yield* client.ask({ type: "subscribe", conversationId })
     yield* client.ask({ type: "subscribe", conversationId: other })
+    const elsewhere = yield* client.ask({ type: "subscribe", conversationId, turnId: "u" })
+    expect(elsewhere).toMatchObject({ success: false, code: "turn-not-found" })
     server.conversations.emit("t", [events.start])
     expect(yield* client.next).toEqual({ eventId: 1, ...events.start })
     yield* client.ask({ type: "unsubscribe", conversationId })

@@ -71,31 +71,28 @@ describe("POST /v1/dry-run", () => {
     assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
   })
 
-  It.effect(
-    "rule X10: replays the record by the configuration in force and by another policy, with the turns that end otherwise",
-    function* () {
-      const night = { retry: {}, outages: ["529 for 2h"], turns: 3, gapMs: 1_000, spread: 0, isGated: true }
-      const recording = yield* recorded(night)
-      const against = { retry: { profile: "interactive" } }
-      const { replay, ...answer } = yield* run({ replay: { since: 0 }, against, picture: true }, recording)
-      assert.deepInclude(answer.report, { turns: 3, answered: 3, failed: 0 })
-      assert.deepInclude(answer.against, { turns: 3, answered: 0, failed: 3 })
-      assert.deepInclude(replay, { followed: 3, changed: 0, changes: [] })
-      assert.deepInclude(replay?.was, { turns: 3, answered: 3 })
-      assert.match(answer.svg ?? "", /^<svg /)
-      const other = yield* run({ replay: { since: 0 }, ...against }, recording)
-      assert.deepInclude(other.replay, { followed: 0, changed: 3 })
-      assert.deepInclude(other.replay?.changes[0]?.was, { status: "completed" })
-      assert.deepInclude(other.replay?.changes[0]?.would, { status: "failed" })
-      assert.isAbove(other.assumptions.length, 1)
-      const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
-      const limited = yield* run({ replay: { since: 0 } }, recording, { spend })
-      assert.include(
-        limited.assumptions,
-        "A limit of spending (spend) is reached where the record has it, and nowhere else."
-      )
-    }
-  )
+  It.effect("rule X10: replays the record by two policies, with the turns that end otherwise", function* () {
+    const night = { retry: {}, outages: ["529 for 2h"], turns: 3, gapMs: 1_000, spread: 0, isGated: true }
+    const recording = yield* recorded(night)
+    const against = { retry: { profile: "interactive" } }
+    const { replay, ...answer } = yield* run({ replay: { since: 0 }, against, picture: true }, recording)
+    assert.deepInclude(answer.report, { turns: 3, answered: 3, failed: 0 })
+    assert.deepInclude(answer.against, { turns: 3, answered: 0, failed: 3 })
+    assert.deepInclude(replay, { followed: 3, changed: 0, changes: [] })
+    assert.deepInclude(replay?.was, { turns: 3, answered: 3 })
+    assert.match(answer.svg ?? "", /^<svg /)
+    const other = yield* run({ replay: { since: 0 }, ...against }, recording)
+    assert.deepInclude(other.replay, { followed: 0, changed: 3 })
+    assert.deepInclude(other.replay?.changes[0]?.was, { status: "completed" })
+    assert.deepInclude(other.replay?.changes[0]?.would, { status: "failed" })
+    assert.isAbove(other.assumptions.length, 1)
+    const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
+    const limited = yield* run({ replay: { since: 0 } }, recording, { spend })
+    assert.include(
+      limited.assumptions,
+      "A limit of spending (spend) is reached where the record has it, and nowhere else."
+    )
+  })
 
   It.effect("DryRuns.N1: one runs at a time: the next reads its record when the one before has ended", function* () {
     const recording = yield* recorded({ retry: {}, outages: ["529"], turns: 1, gapMs: 0, spread: 0, isGated: true })

@@ -153,7 +153,7 @@ const later = turnOf(
 
 describe("a replay under another configuration", () => {
   It.effect(
-    "rule X10: a turn that had failed waits on, while the endpoint is down by the record, and is answered once it is up",
+    "rule X10: a turn that had failed waits on while the endpoint is down, and is answered after that",
     function* () {
       const { turns, was, would } = yield* replay(recordingOf(impatient, later), plain)
       assert.strictEqual(was.turns[0]?.end?.status, "failed")

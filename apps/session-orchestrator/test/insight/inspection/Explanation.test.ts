@@ -121,7 +121,7 @@ describe("an explanation", () => {
   })
 
   ScriptedTurn.test(
-    "rule X2, X5, P19: names the rule of an attempt that was lost, shared, or made for a summary, and of no other",
+    "rule X2, X5, P19: names the rule of attempts that were lost, shared, or for a summary",
     function* () {
       const { answered, sealedWith } = yield* ended
       const attempt = (outcome: object, name = "step/0/attempt/0") => {

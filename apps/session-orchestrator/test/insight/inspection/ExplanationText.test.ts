@@ -21,7 +21,7 @@ const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS, now: 0
 
 describe("ExplanationText", () => {
   ScriptedTurn.test(
-    "rule X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end",
+    "rule X9: a night reads from the top: failures, reasons, commands with senders, the end",
     function* () {
       const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
       assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), LongTurn.text)

@@ -158,52 +158,49 @@ describe("the report of the day", () => {
     return new PeriodTally({ ...Night.period, since, until }).report()
   })
 
-  check(
-    "rule X12: is sent once at its time, by several runners, over restarts; a missed one is sent late",
-    function* () {
-      const outbox = yield* Outbox
-      yield* TestClock.setTime(at - 7 * 60 * MINUTE)
-      const made = yield* Queue.unbounded<void>()
-      const options = {
-        time: "07:00",
-        receivers: ["webhook", "command"],
-        report,
-        add: (messages: ReadonlyArray<NewMessage>) =>
-          Effect.andThen(
-            outbox.add(messages),
-            Effect.sync(() => void Queue.offerUnsafe(made, undefined))
-          ),
-        sleepUntil: (end: number) =>
-          Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, end - now)))
-      }
-      const { kind, taken } = receiver("taken")
-      const run = Effect.forkChild(ServiceDeliveries.dailyReports(options), { startImmediately: true })
-      const first = yield* run
-      const second = yield* run
-      yield* pass(kind, 1, "8 hours")
-      assert.deepStrictEqual(taken, [])
-      yield* Queue.takeN(made, 2)
-      yield* pass(kind, 3, "1 minute")
-      const ids = ["webhook", "command"].map((to) => `report/${new Date(at).toISOString()}/${to}`)
-      assert.sameMembers(
-        taken.map(([id]) => id),
-        ids
-      )
-      yield* Effect.forEach([first, second], Fiber.interrupt)
-      // A restart makes it again, and the outbox has it.
-      const third = yield* run
-      yield* Queue.take(made)
-      yield* pass(kind, 3, "1 minute")
-      assert.strictEqual(taken.length, 2)
-      yield* Fiber.interrupt(third)
-      // Down at seven of the next day, up at eight.
-      yield* TestClock.setTime(at + 25 * 60 * MINUTE)
-      yield* run
-      yield* Queue.take(made)
-      yield* pass(kind, 3, "1 minute")
-      assert.strictEqual(taken.length, 4)
+  check("rule X12: is sent once at its time, by several runners, over restarts, a missed one late", function* () {
+    const outbox = yield* Outbox
+    yield* TestClock.setTime(at - 7 * 60 * MINUTE)
+    const made = yield* Queue.unbounded<void>()
+    const options = {
+      time: "07:00",
+      receivers: ["webhook", "command"],
+      report,
+      add: (messages: ReadonlyArray<NewMessage>) =>
+        Effect.andThen(
+          outbox.add(messages),
+          Effect.sync(() => void Queue.offerUnsafe(made, undefined))
+        ),
+      sleepUntil: (end: number) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, end - now)))
     }
-  )
+    const { kind, taken } = receiver("taken")
+    const run = Effect.forkChild(ServiceDeliveries.dailyReports(options), { startImmediately: true })
+    const first = yield* run
+    const second = yield* run
+    yield* pass(kind, 1, "8 hours")
+    assert.deepStrictEqual(taken, [])
+    yield* Queue.takeN(made, 2)
+    yield* pass(kind, 3, "1 minute")
+    const ids = ["webhook", "command"].map((to) => `report/${new Date(at).toISOString()}/${to}`)
+    assert.sameMembers(
+      taken.map(([id]) => id),
+      ids
+    )
+    yield* Effect.forEach([first, second], Fiber.interrupt)
+    // A restart makes it again, and the outbox has it.
+    const third = yield* run
+    yield* Queue.take(made)
+    yield* pass(kind, 3, "1 minute")
+    assert.strictEqual(taken.length, 2)
+    yield* Fiber.interrupt(third)
+    // Down at seven of the next day, up at eight.
+    yield* TestClock.setTime(at + 25 * 60 * MINUTE)
+    yield* run
+    yield* Queue.take(made)
+    yield* pass(kind, 3, "1 minute")
+    assert.strictEqual(taken.length, 4)
+  })
 })
 
 describe("hostile receivers", () => {

@@ -81,54 +81,48 @@ describe("a notice", () => {
     assert.strictEqual(memory.writes, writes)
   })
 
-  logged(
-    "Notifications.N3: reaches a receiver whatever the other one does; a refusal is logged without secrets and counted",
-    function* (said) {
-      yield* Effect.gen(function* () {
-        const outbox = yield* Outbox
-        const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
-        const memory = new SharedMemory()
-        waits(yield* start(memory))
-        yield* TestClock.adjust(6 * MINUTE)
-        yield* outbox.add(memory.messages)
-        const taken: Array<string> = []
-        const sends: Readonly<Record<string, Deliveries.SendMessage>> = {
-          webhook: () => Effect.fail(refusal),
-          command: ({ id }) => Effect.sync(() => void taken.push(id))
+  logged("Notifications.N3: reaches each receiver by itself; a refusal is logged without secrets", function* (said) {
+    yield* Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
+      const memory = new SharedMemory()
+      waits(yield* start(memory))
+      yield* TestClock.adjust(6 * MINUTE)
+      yield* outbox.add(memory.messages)
+      const taken: Array<string> = []
+      const sends: Readonly<Record<string, Deliveries.SendMessage>> = {
+        webhook: () => Effect.fail(refusal),
+        command: ({ id }) => Effect.sync(() => void taken.push(id))
+      }
+      const options: Deliveries.Options = {
+        outbox,
+        redact: (text) => text.replaceAll("planted", "[redacted]"),
+        kindOf: ({ receiver }) => {
+          const send = sends[receiver]
+          return send && { patience: Deliveries.OF_NOTICES, send }
         }
-        const options: Deliveries.Options = {
-          outbox,
-          redact: (text) => text.replaceAll("planted", "[redacted]"),
-          kindOf: ({ receiver }) => {
-            const send = sends[receiver]
-            return send && { patience: Deliveries.OF_NOTICES, send }
-          }
-        }
-        const { idle, look } = yield* Deliveries.make(options)
-        yield* look
-        yield* idle
-        assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
-        assert.deepStrictEqual(
-          said.filter((line) => !line.startsWith("Info")),
-          ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
-        )
-        const count = (receiver: string, outcome: string) =>
-          Effect.map(
-            Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })),
-            ({ count }) => count
-          )
-        assert.deepStrictEqual(
-          [
-            yield* count("webhook", "refused"),
-            yield* count("webhook", "taken"),
-            yield* count("command", "taken"),
-            yield* count("command", "refused")
-          ],
-          [1, 0, 1, 0]
-        )
-      }).pipe(Effect.provide(MemoryStore.layer))
-    }
-  )
+      }
+      const { idle, look } = yield* Deliveries.make(options)
+      yield* look
+      yield* idle
+      assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
+      assert.deepStrictEqual(
+        said.filter((line) => !line.startsWith("Info")),
+        ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
+      )
+      const count = (receiver: string, outcome: string) =>
+        Effect.map(Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })), ({ count }) => count)
+      assert.deepStrictEqual(
+        [
+          yield* count("webhook", "refused"),
+          yield* count("webhook", "taken"),
+          yield* count("command", "taken"),
+          yield* count("command", "refused")
+        ],
+        [1, 0, 1, 0]
+      )
+    }).pipe(Effect.provide(MemoryStore.layer))
+  })
 
   logged("of an incident is in the log, with receivers or without; `TurnLog` logs failed turns", function* (said) {
     const listeners = yield* start()

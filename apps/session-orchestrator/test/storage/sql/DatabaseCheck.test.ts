@@ -52,23 +52,20 @@ describe("a check of the database", () => {
     for (const fiber of late) yield* Fiber.interrupt(fiber)
   })
 
-  It.effect(
-    "DatabaseCheck.C2: a database that does not answer in time is away, but for a commit meanwhile",
-    function* () {
-      const { check, state } = yield* database(() => Effect.never)
-      state.answers = 7
-      const silent = yield* forked(check)
-      yield* TestClock.adjust("1499 millis")
-      assert.isUndefined(silent.pollUnsafe())
-      yield* TestClock.adjust("1 milli")
-      assert.deepStrictEqual(yield* Fiber.join(silent), Exit.fail("ConnectionError"))
-      const busy = yield* forked(check)
-      yield* TestClock.adjust("1 second")
-      state.answers = 8
-      yield* TestClock.adjust("500 millis")
-      assert.deepStrictEqual(yield* Fiber.join(busy), Exit.void)
-    }
-  )
+  It.effect("DatabaseCheck.C2: a database without an answer in time is away, but for a commit meanwhile", function* () {
+    const { check, state } = yield* database(() => Effect.never)
+    state.answers = 7
+    const silent = yield* forked(check)
+    yield* TestClock.adjust("1499 millis")
+    assert.isUndefined(silent.pollUnsafe())
+    yield* TestClock.adjust("1 milli")
+    assert.deepStrictEqual(yield* Fiber.join(silent), Exit.fail("ConnectionError"))
+    const busy = yield* forked(check)
+    yield* TestClock.adjust("1 second")
+    state.answers = 8
+    yield* TestClock.adjust("500 millis")
+    assert.deepStrictEqual(yield* Fiber.join(busy), Exit.void)
+  })
 
   It.effect("DatabaseCheck.C2: an error of the probe stays one, whatever else was committed", function* () {
     const { check, state } = yield* database(() => Effect.delay(Effect.fail(errorOf("read-only")), "1 second"))

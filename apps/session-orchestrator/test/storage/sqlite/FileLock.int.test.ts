@@ -55,22 +55,19 @@ describe("a lock on a file", () => {
     assert.deepStrictEqual(openFiles(filename), [])
   })
 
-  It.effect(
-    "cannot be taken while another process reads its file, because no note can be written, and can be taken afterwards",
-    function* () {
-      const filename = yield* lockFile
-      leave(filename, "dead")
-      const reader = new DatabaseSync(filename)
-      reader.exec("BEGIN")
-      reader.prepare("SELECT note FROM holder").get()
-      assert.strictEqual(FileLock.acquireUnsafe(filename, "first")._tag, "Taken")
-      reader.close()
-      const next = held(FileLock.acquireUnsafe(filename, "second"))
-      assert.strictEqual(next.left, "dead")
-      next.release()
-      assert.deepStrictEqual(openFiles(filename), [])
-    }
-  )
+  It.effect("cannot be taken while another process reads its file, because of the note, but afterwards", function* () {
+    const filename = yield* lockFile
+    leave(filename, "dead")
+    const reader = new DatabaseSync(filename)
+    reader.exec("BEGIN")
+    reader.prepare("SELECT note FROM holder").get()
+    assert.strictEqual(FileLock.acquireUnsafe(filename, "first")._tag, "Taken")
+    reader.close()
+    const next = held(FileLock.acquireUnsafe(filename, "second"))
+    assert.strictEqual(next.left, "dead")
+    next.release()
+    assert.deepStrictEqual(openFiles(filename), [])
+  })
 })
 
 /** The descriptors of this process that are open on a file. */

@@ -222,11 +222,9 @@ describe("PeriodTally", () => {
     const again = Night.turn("b", { conversationId, isRetry: true, acceptedAt: Night.at("06:00") })
     const twin = Night.turn("b", { ...failed, turnId: Ids.TurnId.make("b") })
     const other = Night.turn("c", { ...failed, turnId: Ids.TurnId.make("c"), target: "a/m" })
-    for (const all of [
-      [failed, twin, other],
-      [other, twin, failed]
-    ])
-      expect(reportOf(all).causes.map(({ turnId }) => turnId)).toEqual(["b", "c"])
+    const all = [failed, twin, other]
+    for (const turns of [all, all.toReversed()])
+      expect(reportOf(turns).causes.map(({ turnId }) => turnId)).toEqual(["b", "c"])
     expect(reportOf([failed, other]).causes.map(({ turnId }) => turnId)).toEqual(["c", "a"])
     expect(reportOf([failed, again]).turns.retried).toBe(1)
     expect(reportOf([failed, { ...again, isRetry: false }]).turns.retried).toBe(0)

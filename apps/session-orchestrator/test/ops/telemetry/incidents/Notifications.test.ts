@@ -123,36 +123,33 @@ describe("an incident", () => {
     expect(told().at(-1)?.slice(0, 2)).toEqual(["incident-ended", 126])
   })
 
-  It.effect(
-    "rule X12: ends when every turn has given up, with their outcomes; a later wait begins another",
-    function* () {
-      const { ends, memory, switches, told, waits } = yield* make()
-      for (const id of ["t1", "t2", "t3", "t4"]) waits(0, id)
-      yield* later("8 hours")
-      const at = 480 * MINUTE
-      ends(at, "t1")
-      ends(at + 1, "t2")
-      ends(at + 2, "t3", "aborted")
-      switches(at + 2, "t4")
-      ends(at + 3, "t4", "completed", { target: spare })
-      yield* later("1 hour")
-      expect(told().map(([type]) => type)).toEqual(["incident-began", "incident-gave-up"])
-      expect(memory.notices().at(-1)).toMatchObject({
-        incidentId: "openai/gpt-5@0",
-        at: new Date(at + 3 + Incidents.SETTLE_MS).toISOString(),
-        waiting: 0,
-        failed: 2,
-        aborted: 1,
-        elsewhere: 1
-      })
-      waits(540 * MINUTE, "t5")
-      yield* later("6 minutes")
-      expect(memory.notices().at(-1)).toMatchObject({
-        type: "incident-began",
-        incidentId: `openai/gpt-5@${540 * MINUTE}`
-      })
-    }
-  )
+  It.effect("rule X12: ends when all turns gave up, with their outcomes; a later wait begins another", function* () {
+    const { ends, memory, switches, told, waits } = yield* make()
+    for (const id of ["t1", "t2", "t3", "t4"]) waits(0, id)
+    yield* later("8 hours")
+    const at = 480 * MINUTE
+    ends(at, "t1")
+    ends(at + 1, "t2")
+    ends(at + 2, "t3", "aborted")
+    switches(at + 2, "t4")
+    ends(at + 3, "t4", "completed", { target: spare })
+    yield* later("1 hour")
+    expect(told().map(([type]) => type)).toEqual(["incident-began", "incident-gave-up"])
+    expect(memory.notices().at(-1)).toMatchObject({
+      incidentId: "openai/gpt-5@0",
+      at: new Date(at + 3 + Incidents.SETTLE_MS).toISOString(),
+      waiting: 0,
+      failed: 2,
+      aborted: 1,
+      elsewhere: 1
+    })
+    waits(540 * MINUTE, "t5")
+    yield* later("6 minutes")
+    expect(memory.notices().at(-1)).toMatchObject({
+      type: "incident-began",
+      incidentId: `openai/gpt-5@${540 * MINUTE}`
+    })
+  })
 
   It.effect("that is given up has lasted until it was reported at least, though its turns were deleted", function* () {
     const { ends, memory, told, waits } = yield* make()
@@ -395,34 +392,31 @@ describe("notifications of one of several runners", () => {
     expect(memory.messages.map(({ dueAt }) => dueAt)).toEqual([new Date(2031, 3, 3, 7, 0).getTime()])
   })
 
-  it.effect(
-    "rule X12: incidents that cannot be recorded are logged once, recorded later, and logged once more if that fails again",
-    () => {
-      const said: Array<string> = []
-      return Effect.gen(function* () {
-        const { memory, told, waits } = yield* make()
-        memory.isAway = true
-        waits(0)
-        yield* later("6 minutes")
-        expect([said.length, memory.writes]).toEqual([1, 0])
-        expect(said[0]).toMatch(/^Incidents are not recorded for now\. /)
-        memory.isAway = false
-        yield* later("1 minute")
-        // The begin is that of its time.
-        expect(told()).toEqual([["incident-began", 5, 1]])
-        memory.isAway = true
-        yield* later("1 minute")
-        expect(said.length).toBe(2)
-      }).pipe(
-        Effect.scoped,
-        Effect.provide(
-          Logger.layer([
-            Logger.make(({ logLevel, message }) => {
-              if (logLevel === "Error") said.push(String(message))
-            })
-          ])
-        )
+  it.effect("rule X12: incidents that cannot be recorded are logged once, recorded later, and logged anew", () => {
+    const said: Array<string> = []
+    return Effect.gen(function* () {
+      const { memory, told, waits } = yield* make()
+      memory.isAway = true
+      waits(0)
+      yield* later("6 minutes")
+      expect([said.length, memory.writes]).toEqual([1, 0])
+      expect(said[0]).toMatch(/^Incidents are not recorded for now\. /)
+      memory.isAway = false
+      yield* later("1 minute")
+      // The begin is that of its time.
+      expect(told()).toEqual([["incident-began", 5, 1]])
+      memory.isAway = true
+      yield* later("1 minute")
+      expect(said.length).toBe(2)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        Logger.layer([
+          Logger.make(({ logLevel, message }) => {
+            if (logLevel === "Error") said.push(String(message))
+          })
+        ])
       )
-    }
-  )
+    )
+  })
 })

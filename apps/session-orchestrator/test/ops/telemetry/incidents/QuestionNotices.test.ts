@@ -32,7 +32,7 @@ const place = { ...ids, step: 0, stepStartedAt: 0, target: { provider: "a", mode
 
 describe("a notice of a question", () => {
   It.effect(
-    "rule X12: is written once a question for each receiver, whatever part of it is answered, and due after a while",
+    "rule X12: is written once a question and receiver, whatever part is answered, due after a while",
     function* () {
       const added: Array<NewMessage> = []
       let isRefused = true
