@@ -86,6 +86,11 @@ describe("mistakes are named", () => {
       ['telemetry.notifications.email: it is missing, and "commandFormat": "email" needs it.']
     ],
     [
+      "a template that is missing",
+      { file: { telemetry: { notifications: { command: ["notify"], commandFormat: "template" } } } },
+      ['telemetry.notifications.template: it is missing, and "commandFormat": "template" needs it.']
+    ],
+    [
       "a template with a field that notices lack, once",
       {
         file: {
