@@ -457,6 +457,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many turns are woken or read at once is a matter of memory and time"
   },
   {
+    path: "apps/session-orchestrator/src/http/HttpServer.ts",
+    operator: "constant",
+    before: "50",
+    line: "const QUIET_INTERVAL = Duration.millis(50)",
+    reason: "how often it is looked at is a matter of time"
+  },
+  {
     path: "apps/session-orchestrator/src/engine/driver/DrivenTurn.ts",
     operator: "constant",
     before: "2",

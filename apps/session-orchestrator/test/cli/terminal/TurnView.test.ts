@@ -69,6 +69,10 @@ describe("TurnView", () => {
     // The same text is written again after it was discarded, and in another step.
     expect(written(...step("Hello"), stepDiscarded("It broke off."), ...step("Hello"))).toHaveLength(3)
     expect(written(...step("Hello"), answer("Hello"), stepStart(1), delta("Hello"))).toEqual(["Hello", "\n", "Hello"])
+    const file = { ...delta(""), type: "file", file: { type: "file", mediaType: "image/png", data: "AAAA" } } as const
+    const files = (text: string, ...events: ReadonlyArray<TurnEvent.TurnEvent>) =>
+      written(...step(text), ...events).filter((line) => line.includes("image/png")).length
+    expect([files("He", ...step("He"), file), files("He", file, ...step("He"), file, file)]).toEqual([1, 2])
     expect(written(retry(), retry(), delta("Hello"))).toEqual([
       "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
       "Hello"
