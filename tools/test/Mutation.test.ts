@@ -112,6 +112,7 @@ describe("equivalent changes", () => {
     ["const x = a >= b ? b : a", "boundary"],
     ["x satisfies never", "dropped"],
     ["switch (a) { case b: f(); break }", "dropped"],
+    ["switch (a) { case b: f(); break; default: }", "dropped"],
     ["for (;;) { f(); continue }", "dropped"],
     ["function f() { g(); return }", "dropped"],
     ["const x = f({ discard: true })", "constant"],

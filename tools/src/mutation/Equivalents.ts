@@ -30,10 +30,13 @@ export const rules: ReadonlyArray<Rule> = [
     covers: (_, node) => node.type === "ExpressionStatement" && node.expression.type === "TSSatisfiesExpression"
   },
   {
-    reason: "`break` at the end of the last case, `continue` at the end of a loop, `return` at the end of a function",
+    reason:
+      "`break` at the end of the last case that does something, `continue` at the end of a loop, `return` at the end of a function",
     covers: (_, node, [parent, above]) => {
       if (node.type === "BreakStatement" && node.label === null && parent?.type === "SwitchCase") {
-        return above?.type === "SwitchStatement" && above.cases.at(-1) === parent && parent.consequent.at(-1) === node
+        const cases = above?.type === "SwitchStatement" ? above.cases : []
+        const last = cases.findLast(({ consequent }) => consequent.length > 0)
+        return last === parent && parent.consequent.at(-1) === node
       }
       if (parent?.type !== "BlockStatement") return false
       if (parent.body.at(-1) !== node) return false

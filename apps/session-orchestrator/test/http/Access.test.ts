@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { SocketMessages } from "@holdfast/wire/rpc"
 import { Redacted } from "effect"
 import { Headers } from "effect/http"
 import * as Access from "../../src/http/Access.ts"
@@ -88,6 +89,8 @@ describe("the token", () => {
       expect([authorization, decide({ authorization }, { token })]).toEqual([authorization, "UnauthorizedProblem"])
     }
     expect(decide({}, { token, url: "/openapi.json" })).toBe("UnauthorizedProblem")
+    const details = ["/v1/turns", SocketMessages.PATH].map((url) => String(Object(refusal({}, { token, url })).detail))
+    expect(details.map((detail) => detail.includes("subprotocol"))).toEqual([false, true])
     const openPaths = ["/docs"]
     expect(decide({}, { token, openPaths, url: "/docs?v=1" })).toBe(undefined)
     expect(decide({}, { token, openPaths, url: "/docs", method: "DELETE" })).toBe("UnauthorizedProblem")

@@ -47,7 +47,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     assert.deepStrictEqual(ids.slice(0, 2), ["why", "how"])
 
     const waited = yield* holdfast(service, ["wait", ...ids])
-    assert.strictEqual(waited.code, 1)
+    assert.deepInclude(waited, { code: 1, stderr: "" })
     assert.sameMembers(
       lines(waited.stdout).map((line) => line.split(" ").slice(0, 2).join(" ").replace(/:$/, "")),
       ["why completed", "how failed", `${ids[2]} completed`]
