@@ -146,9 +146,9 @@ describe("TurnView", () => {
       fc.property(
         fc.integer({ min: -1000, max: 10_000_000 }),
         fc.integer({ min: -10_000_000, max: 10_000_000 }),
-        fc.array(fc.nat({ max: 100_000 }), { maxLength: 20 }),
+        fc.array(fc.nat({ max: 100_000 }), { maxLength: 20, size: "max" }),
         fc.integer({ min: 10, max: 120 }),
-        fc.string({ maxLength: 300, unit: "grapheme" }),
+        fc.string({ maxLength: 300, size: "max", unit: "grapheme" }),
         (delayMs, retryAt, steps, columns, message) => {
           const wait = retry({ delayMs, retryAt, message })
           let now = 0

@@ -355,7 +355,7 @@ describe("a gatekeeper", () => {
 
   it("rule X5: wakes every turn once, not before the provider's time, and at the latest when the limit is over", () => {
     fc.assert(
-      fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
+      fc.property(fc.array(happening, { minLength: 1, maxLength: 80, size: "max" }), (happenings) => {
         const { turns, clock } = play(happenings)
         clock.move(1_800_000 + Gate.HOLD_LIMIT_MS)
         for (const turn of turns) {
@@ -377,7 +377,7 @@ describe("a gatekeeper", () => {
 
   it("rule X5: after every ticket is used and ended, or given back, no call is counted and no alarm is left", () => {
     fc.assert(
-      fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
+      fc.property(fc.array(happening, { minLength: 1, maxLength: 80, size: "max" }), (happenings) => {
         const { gatekeeper, turns, clock } = play(happenings)
         // The end of one call admits the next, which has to end too.
         for (let round = 0; round <= turns.length; round++) {

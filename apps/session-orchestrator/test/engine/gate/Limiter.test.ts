@@ -90,7 +90,7 @@ describe("Limiter", () => {
       fc.asyncProperty(
         fc.integer({ min: 1, max: 3 }),
         fc.integer({ min: 1, max: 6 }),
-        fc.array(event, { maxLength: 40 }),
+        fc.array(event, { maxLength: 40, size: "max" }),
         (calls, requestsPerMinute, events) =>
           Effect.runPromise(
             Effect.gen(function* () {

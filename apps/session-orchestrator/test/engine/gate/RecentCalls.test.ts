@@ -16,7 +16,7 @@ describe("RecentCalls", () => {
     fc.assert(
       fc.property(
         fc.nat(10 * MINUTE),
-        fc.array(call, { maxLength: 60 }),
+        fc.array(call, { maxLength: 60, size: "max" }),
         fc.nat(70 * MINUTE),
         (begin, calls, later) => {
           const counts = new CallCounts(begin)

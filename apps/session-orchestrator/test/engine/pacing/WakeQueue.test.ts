@@ -21,7 +21,7 @@ const actions = fc.array(
     },
     { weight: 5, arbitrary: fc.record({ type: fc.constant("leaves" as const), which: fc.nat(), times: fc.nat(2) }) }
   ),
-  { maxLength: 200 }
+  { maxLength: 200, size: "max" }
 )
 
 interface Turn {

@@ -79,7 +79,7 @@ describe("a turn's life", () => {
     "TurnLife.L1, TurnLife.L2: gives every resource back once, whatever happens to it",
     fc.tuple(
       fc.constantFrom<TurnLife.Residence>("queued", "live", "parked"),
-      fc.array(fc.constantFrom(...STEPS), { maxLength: 30 })
+      fc.array(fc.constantFrom(...STEPS), { maxLength: 30, size: "max" })
     ),
     ([residence, steps]) =>
       Effect.sync(() => {

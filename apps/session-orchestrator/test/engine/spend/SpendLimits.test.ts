@@ -55,25 +55,31 @@ const spent = (target: string, input: number, tags: ReadonlyArray<string> = []) 
 describe("sums of a day", () => {
   it("equal a recount of the latest day, in any order, in total and by tag", () => {
     fc.assert(
-      fc.property(fc.array(use, { minLength: 1, maxLength: 40 }), fc.constantFrom(undefined, ...TAGS), (uses, tag) => {
-        const sums = summed(uses)
-        const today = Math.max(...uses.map(({ at }) => dayOf(at)))
-        const counted = uses.filter(({ at, tags }) => dayOf(at) === today && (tag === undefined || tags.includes(tag)))
-        const found = sums.spent(tag, {}, today)
-        expect(found.tokens).toBe(counted.reduce((sum, { tokens }) => sum + tokens.input + tokens.output, 0))
-        expect(found.unreported).toBe(counted.filter(({ isUnreported }) => isUnreported).length)
-        const money = counted.reduce((sum, { target, tokens }) => {
-          const price = Prices.find({}, target)
-          return price === undefined ? sum : sum + Prices.costOf(price, tokens)
-        }, 0)
-        expect(found.money).toBeCloseTo(money, 8)
-        const isTiny = counted.some(
-          ({ target, tokens: { input, output } }) => target === TARGETS[2] && input + output > 0
-        )
-        expect(found.unpriced).toEqual(isTiny ? [TARGETS[2]] : [])
-        expect(sums.spent(tag, {}, today + DAY)).toEqual({ tokens: 0, money: 0, unpriced: [], unreported: 0 })
-        expect(summed(uses.toReversed()).spent(tag, {}, today).tokens).toBe(found.tokens)
-      })
+      fc.property(
+        fc.array(use, { minLength: 1, maxLength: 40, size: "max" }),
+        fc.constantFrom(undefined, ...TAGS),
+        (uses, tag) => {
+          const sums = summed(uses)
+          const today = Math.max(...uses.map(({ at }) => dayOf(at)))
+          const counted = uses.filter(
+            ({ at, tags }) => dayOf(at) === today && (tag === undefined || tags.includes(tag))
+          )
+          const found = sums.spent(tag, {}, today)
+          expect(found.tokens).toBe(counted.reduce((sum, { tokens }) => sum + tokens.input + tokens.output, 0))
+          expect(found.unreported).toBe(counted.filter(({ isUnreported }) => isUnreported).length)
+          const money = counted.reduce((sum, { target, tokens }) => {
+            const price = Prices.find({}, target)
+            return price === undefined ? sum : sum + Prices.costOf(price, tokens)
+          }, 0)
+          expect(found.money).toBeCloseTo(money, 8)
+          const isTiny = counted.some(
+            ({ target, tokens: { input, output } }) => target === TARGETS[2] && input + output > 0
+          )
+          expect(found.unpriced).toEqual(isTiny ? [TARGETS[2]] : [])
+          expect(sums.spent(tag, {}, today + DAY)).toEqual({ tokens: 0, money: 0, unpriced: [], unreported: 0 })
+          expect(summed(uses.toReversed()).spent(tag, {}, today).tokens).toBe(found.tokens)
+        }
+      )
     )
   })
 })
@@ -82,7 +88,7 @@ describe("limits of spending", () => {
   it("no more than one step of each running turn passes a limit", () => {
     const step = fc.record({ turn: fc.nat(4), tokens: fc.integer({ min: 1, max: 50 }) })
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 60 }), fc.nat(500), (steps, limit) => {
+      fc.property(fc.array(step, { maxLength: 60, size: "max" }), fc.nat(500), (steps, limit) => {
         const sums = new SpendSums.SpendSums(dayOf)
         const limits = [{ per: "day", tokens: limit, then: "fail" }] as const
         const running = new Map<number, number>()

@@ -3,7 +3,10 @@ import { Deferred, Effect, Fiber } from "effect"
 import * as fc from "fast-check"
 import * as SocketSession from "../../../src/http/socket/SocketSession.ts"
 
-const given = fc.array(fc.record({ key: fc.constantFrom("a", "b", "c"), turns: fc.nat(5) }), { maxLength: 30 })
+const given = fc.array(fc.record({ key: fc.constantFrom("a", "b", "c"), turns: fc.nat(5) }), {
+  maxLength: 30,
+  size: "max"
+})
 
 it("commands of one key run one after the other in their order, whatever the others do", () => {
   const property = fc.asyncProperty(given, (commands) =>

@@ -49,7 +49,7 @@ const script: fc.Arbitrary<ReadonlyArray<Step>> = fc.array(
     afterMs: fc.oneof(fc.integer({ min: 0, max: 4_000 }), fc.integer({ min: 0, max: 40_000 })),
     process: fc.constantFrom("lives", "lives", "lives", "lives", "is killed", "restarts")
   }),
-  { maxLength: 20 }
+  { maxLength: 20, size: "max" }
 )
 
 interface Fact {
