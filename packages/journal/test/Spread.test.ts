@@ -19,7 +19,8 @@ const sleepers = fc
       fc.integer({ min: NOW - 1, max: NOW + 1 })
     ),
     {
-      maxLength: 200
+      maxLength: 200,
+      size: "max"
     }
   )
   .map(sleepersOf)

@@ -85,17 +85,20 @@ describe("Directive", () => {
 
   it("rule C10: two bugs of a step are retried and the third is not, in any mix with other failures", () => {
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(bug, overloaded, badGateway), { maxLength: 40 }), (failures) => {
-        let defects = 0
-        let retries = 0
-        for (const failure of failures) {
-          if (failure.defect === true) defects++
-          const because = becauseOf({ failure, retries, defects })
-          assert.strictEqual(because, failure.defect === true && defects > 2 ? "defect" : undefined)
-          if (because !== undefined) return
-          retries++
+      fc.property(
+        fc.array(fc.constantFrom(bug, overloaded, badGateway), { maxLength: 40, size: "max" }),
+        (failures) => {
+          let defects = 0
+          let retries = 0
+          for (const failure of failures) {
+            if (failure.defect === true) defects++
+            const because = becauseOf({ failure, retries, defects })
+            assert.strictEqual(because, failure.defect === true && defects > 2 ? "defect" : undefined)
+            if (because !== undefined) return
+            retries++
+          }
         }
-      })
+      )
     )
   })
 })

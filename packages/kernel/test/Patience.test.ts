@@ -205,7 +205,7 @@ describe("a patient call", () => {
     fc.array(fc.constant(start), { maxLength: 3 }),
     fc.constantFrom<Part | Foreign>(bad(503), new Foreign(529))
   )
-  const scripts = fc.tuple(fc.array(failed, { maxLength: 3 }), fc.array(part, { maxLength: 200 }))
+  const scripts = fc.tuple(fc.array(failed, { maxLength: 3 }), fc.array(part, { maxLength: 200, size: "max" }))
 
   Property.prop(
     "rule D4: whatever fails before, the consumer gets one response, whole and in order",

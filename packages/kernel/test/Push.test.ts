@@ -9,7 +9,7 @@ describe("a pull that pushes", () => {
   it("Push.P1: gives each value once and in order, however its consumer and its source change between pulling and pushing", () =>
     fc.assert(
       fc.asyncProperty(
-        fc.array(fc.record({ isSlow: fc.boolean(), isInterlude: fc.boolean() }), { maxLength: 20 }),
+        fc.array(fc.record({ isSlow: fc.boolean(), isInterlude: fc.boolean() }), { maxLength: 20, size: "max" }),
         async (steps) => {
           const { end, give, interlude, pull } = PushSource.make<number>()
           const seen: Array<number> = []

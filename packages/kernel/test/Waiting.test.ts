@@ -305,7 +305,7 @@ const night = fc.record({
       { weight: 3, arbitrary: fc.constant<Deed>("elapses") },
       fc.constantFrom<Deed>("now", "early", "let in", "extended", "until")
     ),
-    { maxLength: 20 }
+    { maxLength: 20, size: "max" }
   )
 })
 

@@ -10,7 +10,7 @@ const offer = (name: string, description?: string): Offers.Offer => ({
 
 /** A number of tools of about a size; the largest exceed the limit of one tool. */
 const lists = fc
-  .array(fc.nat(Offers.MAX_DEFINITION_BYTES + 1_000), { maxLength: 400 })
+  .array(fc.nat(Offers.MAX_DEFINITION_BYTES + 1_000), { maxLength: 400, size: "max" })
   .map((sizes) => sizes.map((size, n) => offer(`t${n}`, "x".repeat(size))))
 
 const deep = (levels: number): Offers.Offer["inputSchema"] =>

@@ -124,7 +124,7 @@ const failures: fc.Arbitrary<Array<Failed>> = fc.array(
     tookMs: fc.constantFrom(0, 1_000, 10 * MINUTE),
     spread: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
   }),
-  { maxLength: 40 }
+  { maxLength: 40, size: "max" }
 )
 
 /** Runs a step through failures; returns each decision with the spending at that time. */

@@ -236,7 +236,7 @@ describe("laws", () => {
   })
 
   it("rule D1: a budget is never exceeded, for any failures and hints", () => {
-    const attempts = fc.array(fc.tuple(hintMs, fc.nat(600_000), spread), { maxLength: 60 })
+    const attempts = fc.array(fc.tuple(hintMs, fc.nat(600_000), spread), { maxLength: 60, size: "max" })
     fc.assert(
       fc.property(policy, attempts, (policy, attempts) => {
         const { totalMs = Infinity, measure } = policy.budget
@@ -353,7 +353,7 @@ describe("the last wait of a policy", () => {
       heldMs: fc.nat(600_000),
       spread: fc.double({ min: 0, max: 0.99, noNaN: true })
     }),
-    { minLength: 1, maxLength: 20 }
+    { minLength: 1, maxLength: 20, size: "max" }
   )
   const unrouted = Generated.policyWith(fc.constant(overnight.routing))
 

@@ -14,7 +14,7 @@ const crowds = fc.array(
     takesMs: fc.integer({ min: 0, max: 90_000 }),
     process: fc.integer({ min: 0, max: 2 })
   }),
-  { maxLength: 40 }
+  { maxLength: 40, size: "max" }
 )
 
 interface Asked {

@@ -217,7 +217,7 @@ describe("a shared failure", () => {
     )
     const seen = { first: 0, due: 0 }
     fc.assert(
-      fc.property(fc.array(step, { minLength: 2, maxLength: 30 }), (steps) => {
+      fc.property(fc.array(step, { minLength: 2, maxLength: 30, size: "max" }), (steps) => {
         let gate = Gate.open
         let now = T
         let [inRow, answeredAt, refusedAt] = [0, -Infinity, -Infinity]
@@ -379,7 +379,7 @@ describe("the counts of a gate", () => {
     type Step = "begin" | "answered" | "refused" | "ended" | "unused"
     const step = fc.constantFrom<Step>("begin", "begin", "answered", "refused", "ended", "unused")
     fc.assert(
-      fc.property(fc.array(fc.tuple(step, fc.nat(20)), { maxLength: 200 }), (steps) => {
+      fc.property(fc.array(fc.tuple(step, fc.nat(20)), { maxLength: 200, size: "max" }), (steps) => {
         let gate = Gate.open
         const flying: Array<{ call: Gate.Call; hasAnswered: boolean }> = []
         steps.forEach(([what, nth], i) => {

@@ -148,7 +148,7 @@ export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Stor
     credentials: fc.constantFrom<Routes.Known["credentials"]>({}, { a: ["K1"] }, { a: ["K1", "K2", "K3"], b: ["K1"] }),
     models: fc.constantFrom<Routes.Known["models"]>({}, { "b/one": { tools: false }, "c/one": { contextWindow: 10 } }),
     standing,
-    failures: fc.array(failed, { maxLength: 25 })
+    failures: fc.array(failed, { maxLength: 25, size: "max" })
   })
 
 /** One decision and its inputs. */

@@ -28,7 +28,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     const expected = decode(make(idOf), [bytes])
     expect(expected.standing).toBe("finished")
     fc.assert(
-      fc.property(fc.array(fc.nat(bytes.length), { maxLength: 40 }), (places) => {
+      fc.property(fc.array(fc.nat(bytes.length), { maxLength: 40, size: "max" }), (places) => {
         expect(decode(make(idOf), cutAt(bytes, places))).toEqual(expected)
       }),
       { numRuns: 100 }
@@ -55,7 +55,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
       fc.integer({ min: 1, max: 40 }).map((length) => dialect.delta("x".repeat(length))),
       fc.constantFrom(first, next, dialect.ping, ...dialect.reasoning.slice(0, 6))
     )
-    const stream = fc.array(frame, { maxLength: 30 }).map((frames) => frames.join(""))
+    const stream = fc.array(frame, { maxLength: 30, size: "max" }).map((frames) => frames.join(""))
     fc.assert(
       fc.property(stream, fc.nat(600), fc.array(fc.nat(3000), { maxLength: 10 }), (stream, most, places) => {
         const bytes = new TextEncoder().encode(stream)

@@ -33,8 +33,8 @@ describe("Frames of events", () => {
   it("any way of cutting gives the same frames", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(line, end), { maxLength: 30 }),
-        fc.array(fc.nat(), { maxLength: 20 }),
+        fc.array(fc.tuple(line, end), { maxLength: 30, size: "max" }),
+        fc.array(fc.nat(), { maxLength: 20, size: "max" }),
         (lines, cuts) => {
           const text = encode(lines.map(([line, end]) => line + end).join(""))
           expect(frames(AnswerFrames.ofEvents(), cutAt(text, cuts))).toEqual(frames(AnswerFrames.ofEvents(), [text]))

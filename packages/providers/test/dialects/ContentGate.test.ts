@@ -144,7 +144,7 @@ describe("ContentGate", () => {
         const deltas = Array(filler).fill(wire.content[0])
         const text = [...wire.preamble, ...deltas, ...wire.content, ...wire.ending].join("")
         fc.assert(
-          fc.property(fc.array(fc.nat(), { maxLength: 40 }), (cuts) => {
+          fc.property(fc.array(fc.nat(), { maxLength: 40, size: "max" }), (cuts) => {
             const reads = cutAt(encode(text), cuts)
             const { gate, standing } = run(wire, "events", { name: "", head: head(), reads })
             expect(gate.usage()).toEqual(wire.usage)
@@ -298,7 +298,7 @@ describe("ContentGate", () => {
       for (const frames of [recorded.text, recorded.reasoning, recorded.toolCall, recorded.noArguments]) {
         const text = frames.join("")
         fc.assert(
-          fc.property(fc.array(fc.nat(), { maxLength: 30 }), (cuts) => {
+          fc.property(fc.array(fc.nat(), { maxLength: 30, size: "max" }), (cuts) => {
             const { gate, passed, standing } = run(wire, "events", {
               name: "",
               head: head(),
