@@ -57,7 +57,7 @@ const places = (text: string): ReadonlySet<number> => {
 describe("Editor", () => {
   it("whatever is typed and pasted, the cursor is between two clusters and no control character is in the text", () => {
     fc.assert(
-      fc.property(fc.array(key, { maxLength: 30 }), fc.integer({ min: 10, max: 40 }), (keys, width) => {
+      fc.property(fc.array(key, { maxLength: 30, size: "max" }), fc.integer({ min: 10, max: 40 }), (keys, width) => {
         let editor = Editor.empty
         for (const pressed of keys) {
           editor = Editor.press(editor, pressed, width)

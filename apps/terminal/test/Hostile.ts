@@ -58,7 +58,7 @@ export const text = fc
         "\\"
       )
     ),
-    { maxLength: 24 }
+    { maxLength: 24, size: "max" }
   )
   .map((parts) => parts.join(""))
 

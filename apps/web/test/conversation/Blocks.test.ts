@@ -4,7 +4,7 @@ import * as Blocks from "../../src/conversation/Blocks.ts"
 
 /** Lines that matter to Markdown. */
 const line = fc.constantFrom("text", "", "", "- item", "  more", "```", "```ts", "~~~~", "    code", "# head", "1. one")
-const text = fc.array(line, { maxLength: 30 }).map((lines) => lines.join("\n"))
+const text = fc.array(line, { maxLength: 30, size: "max" }).map((lines) => lines.join("\n"))
 
 it("blocks joined are the text", () => {
   fc.assert(
@@ -32,7 +32,7 @@ it("code and the entries of a list are not cut", () => {
 it("a text that grows keeps its groups, and they are those of the whole text", () => {
   const piece = fc.constantFrom("a\n", "\n", "- item\n", "```\n", "  more\n", "# Head\n", "text", " ")
   fc.assert(
-    fc.property(fc.array(fc.array(piece, { maxLength: 30 }), { maxLength: 12 }), (reads) => {
+    fc.property(fc.array(fc.array(piece, { maxLength: 30, size: "max" }), { maxLength: 12, size: "max" }), (reads) => {
       let grouped = Blocks.none
       let text = ""
       for (const pieces of reads) {

@@ -76,7 +76,7 @@ const hostile = fc.array(
     "**",
     "text"
   ),
-  { maxLength: 25 }
+  { maxLength: 25, size: "max" }
 )
 
 /** Every tag that may appear, with the attributes that it may have. */

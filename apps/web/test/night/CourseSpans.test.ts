@@ -7,7 +7,10 @@ const outcome = fc.constantFrom("answered", "failed", "shared", "lost", "cut-sho
 
 /** Courses as the service has them: spans in order. */
 const course = fc
-  .array(fc.tuple(fc.nat(50), fc.nat(500), outcome, fc.constantFrom("a/m", "b/m"), fc.boolean()), { maxLength: 30 })
+  .array(fc.tuple(fc.nat(50), fc.nat(500), outcome, fc.constantFrom("a/m", "b/m"), fc.boolean()), {
+    maxLength: 30,
+    size: "max"
+  })
   .map((drawn): TurnCourse.TurnCourse => {
     let at = 1_000
     const attempts = drawn.map(([call, waits, outcome, target, isWaiting], attempt) => {

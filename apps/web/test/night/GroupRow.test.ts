@@ -22,7 +22,7 @@ const turn = fc.record({
 })
 
 /** Turns with few ways to end, so that neighbours are often equal. */
-const turns = fc.array(turn, { maxLength: 30 }).map((all) =>
+const turns = fc.array(turn, { maxLength: 30, size: "max" }).map((all) =>
   all.map(({ code, goesOn, model, status }, n): TurnState.TurnSummary => ({
     ...summary(n, model, goesOn),
     ...(goesOn ? {} : { status }),
