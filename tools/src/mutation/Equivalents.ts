@@ -481,6 +481,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many checks are kept compiled is a matter of memory and time"
   },
   {
+    path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
+    operator: "constant",
+    before: "0",
+    line: "let compilations = 0",
+    reason: "how many checks are kept compiled is a matter of memory and time"
+  },
+  {
     path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "dropped",
     before: "prepared.delete(oldest)",
