@@ -1,9 +1,12 @@
 import * as fc from "fast-check"
+import type { Construct } from "micromark-util-types"
 import { createElement } from "react"
 import { renderToStaticMarkup } from "react-dom/server"
+import ReactMarkdown from "react-markdown"
 import temml from "temml"
 import { expect, it } from "vitest"
 import * as Blocks from "../../src/conversation/Blocks.ts"
+import * as Formulas from "../../src/conversation/Formulas.ts"
 import { Markdown, MarkdownInProgress } from "../../src/conversation/Markdown.tsx"
 import { SETTINGS } from "../../src/conversation/MathMl.ts"
 
@@ -45,7 +48,32 @@ it("an amount of money with words behind it is none", () => {
 })
 
 it("formulas without their ends are searched once for each kind of end", () => {
-  for (const mark of ["\\( a ", "\\[ a "]) expect(formulasOf(mark.repeat(30_000))).toEqual([])
+  let consumed = 0
+  const counted: typeof Formulas.inLines = function (options) {
+    Formulas.inLines.call(this, options)
+    const { micromarkExtensions } = this.data() as { micromarkExtensions: Array<{ text: Record<number, Construct> }> }
+    for (const { text } of micromarkExtensions) {
+      for (const [code, construct] of Object.entries(text)) {
+        text[Number(code)] = {
+          ...construct,
+          tokenize(effects, ok, nok) {
+            const consume: typeof effects.consume = (code) => {
+              consumed++
+              effects.consume(code)
+            }
+            return construct.tokenize.call(this, { ...effects, consume }, ok, nok)
+          }
+        }
+      }
+    }
+  }
+  for (const mark of ["\\( a ", "\\[ a "]) {
+    consumed = 0
+    const children = mark.repeat(1_000)
+    renderToStaticMarkup(createElement(ReactMarkdown, { children, remarkPlugins: [[counted, { isArriving: false }]] }))
+    expect(consumed).toBeGreaterThan(children.length - mark.length)
+    expect(consumed).toBeLessThan(2 * children.length)
+  }
 })
 
 it("a formula of several lines is one, whatever its lines begin with", () => {
