@@ -134,11 +134,13 @@ const commands = async (rig: Rig): Promise<void> => {
       const accepted = page.waitForResponse((response) => response.request().method() === "POST")
       // The queue is read again where a read of its prompts has failed.
       await page.route(/\/v1\/turns\?status=queued/u, (route) => route.fulfill({ status: 400 }), { times: 1 })
-      await page.route(/\/v1\/conversations\/[^/?]+$/u, async (route) => {
-        const response = await route.fetch()
-        await accepted
-        await route.fulfill({ response }).catch(() => undefined)
-      })
+      // A read may be left when the page is loaded anew or closed.
+      await page.route(/\/v1\/conversations\/[^/?]+$/u, (route) =>
+        route
+          .fetch()
+          .then((response) => accepted.then(() => route.fulfill({ response })))
+          .catch(() => undefined)
+      )
       await page.reload()
       same(await field.inputValue(), "Not yet sent", "the draft after a reload")
       await wait(page).waitFor()
