@@ -73,5 +73,7 @@ describe("the screen of watch", () => {
       "",
       `Limit 5h of anthropic, client a1b2c3: 93 % used, begins anew ${moment(RESET)}`
     ])
+    const idle = WatchCommand.screenOf({ turns: [], health: health([window("5h", 0.93)]) }, "no turn").slice(1)
+    expect(idle).toEqual(["", "In the last 12 hours: no turn", "", lines.at(-1)])
   })
 })

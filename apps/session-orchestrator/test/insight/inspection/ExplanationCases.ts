@@ -85,6 +85,14 @@ const follows = (explanation: TurnExplanation.TurnExplanation): void => {
     course.attempts.map((attempt) => place(attempt, attempt.step)),
     explanation.steps.flatMap(({ attempts, step }) => attempts.map((attempt) => place(attempt, step)))
   )
+  assert.deepStrictEqual(
+    course.attempts.map(({ outcome }) => outcome),
+    explanation.steps.flatMap(({ attempts }) =>
+      attempts.map(({ failure, outcome }) =>
+        failure?.shared === true ? "shared" : outcome === "completed" ? "answered" : outcome
+      )
+    )
+  )
   const times = course.attempts.flatMap(({ from, to = from, wait }) =>
     wait === undefined ? [from, to] : [from, to, wait.from, wait.to]
   )
