@@ -79,6 +79,27 @@ describe("a prompt", () => {
   )
 })
 
+describe("a turn that is brought into memory", () => {
+  it.effect("rule X3: its watchers get what another process has written of it", () =>
+    logged(function* () {
+      const { accepted, dependencies, done } = yield* given
+      yield* accepted(1, 1)
+      const parts = dependencies()
+      const conversationId = NumberedData.conversationId(1)
+      const watcher = parts.sessions.wake(conversationId).hub.subscribe()
+      yield* Logged.events(turnId(1), [NumberedData.message(1, 1, 1), NumberedData.usage(1, 1, 1)], 0)
+      assert.isTrue(yield* Acceptance.recover(parts, conversationId))
+      assert.deepStrictEqual(done, ["add turn-1"])
+      const stored = yield* parts.store.turnEvents(turnId(1))
+      assert.isNotEmpty(stored)
+      assert.deepStrictEqual(
+        watcher.take().map(({ id }) => id),
+        stored.map(({ id }) => id)
+      )
+    })
+  )
+})
+
 describe("turns that an earlier process has left", () => {
   it.effect("are logged with the process that died", () =>
     logged(function* (lines) {
