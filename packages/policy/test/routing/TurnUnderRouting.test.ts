@@ -111,7 +111,8 @@ const turnOf = Effect.fnUntraced(function* (start: Scenario.Start, story: Story)
     strategy: { service: RetryStrategies.make(policy, (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" })) },
     services: Layer.succeed(Router.Router, routerOf(story))
   })
-  yield* TestClock.adjust("90 days")
+  // Longer than 25 waits of the longest kind.
+  yield* TestClock.adjust("10000 days")
   const end = yield* Fiber.join(run.fiber)
   const calls = run.provider.requests.map(({ credential, messages, target }, n) => ({
     where: `${Target.format(target)}${credential === undefined ? "" : `#${credential}`}`,
