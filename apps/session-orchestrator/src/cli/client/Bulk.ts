@@ -145,14 +145,15 @@ const run = Effect.fnUntraced(function* (
     )
   }
   const request = { command, filter: { ...named, status }, dryRun: given.dryRun }
-  /** The turns that were refused, by the reason: an unknown model is one reason for all. */
-  const refused = new Map<string, Array<string>>()
+  /** The first turn that was refused for a reason, and their number: an unknown model is one reason for all. */
+  const refused: Refusals = new Map()
   let count = 0
   yield* Stream.runForEach(client.commandTurns(request), (turn) =>
     Effect.sync(() => {
       count++
       const { message = "", outcome, retriedBy, turnId } = turn
-      if (outcome === "refused") refused.set(message, [...(refused.get(message) ?? []), turnId])
+      const [first, before] = refused.get(message) ?? [turnId, 0]
+      if (outcome === "refused") refused.set(message, [first, before + 1])
       if (given.json) writeJson(terminal, turn)
       else if (outcome !== "refused")
         terminal.stdout(`${turnId} ${outcome}${retriedBy === undefined ? "" : ` ${retriedBy}`}\n`)
@@ -162,9 +163,9 @@ const run = Effect.fnUntraced(function* (
   yield* Ended.by(refused.size > 0 ? ExitCode.FAILED : ExitCode.COMPLETED)
 })
 
-const printRefused = (terminal: Terminal["Service"], refused: ReadonlyMap<string, ReadonlyArray<string>>): void => {
-  for (const [message, [first, ...others]] of refused) {
-    const which = others.length === 0 ? first : `${others.length + 1} turns`
-    note(terminal, "red", `${which} refused: ${Prose.oneLine(message)}`)
-  }
+type Refusals = Map<string, readonly [first: string, count: number]>
+
+const printRefused = (terminal: Terminal["Service"], refused: Refusals): void => {
+  for (const [message, [first, count]] of refused)
+    note(terminal, "red", `${count === 1 ? first : `${count} turns`} refused: ${Prose.oneLine(message)}`)
 }

@@ -79,7 +79,7 @@ export const refuseOwned = Effect.fnUntraced(function* (path: string) {
   if (held !== undefined) yield* refuse(path, held.note)
 })
 
-/** Fails for the file of another program. One that SQLite cannot read is described where it is opened. */
+/** Fails for the file of another program. A file that SQLite cannot read has its error where it is opened. */
 export const refuseForeign = (path: string): Effect.Effect<void, StorageError> =>
   Effect.suspend(() => {
     const tables = tablesIn(path)

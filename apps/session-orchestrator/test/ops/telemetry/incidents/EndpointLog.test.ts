@@ -120,7 +120,7 @@ It.effect("a turn that it answered in the end was not answered elsewhere", funct
   })
 })
 
-It.effect("rule A9: a whole answer that is invalid is one, and one that broke off is none", function* () {
+It.effect("rule A9: an invalid answer counts if it is whole, and not if it broke off", function* () {
   const outcomes = [{ whole: true }, {}].map((more) => record("step/0/attempt/1", { ...Observations.failed, ...more }))
   const standings = yield* Effect.forEach(outcomes, (last) => standingOf([{ records: [...waits, last] }]))
   expect(standings.map(({ answeredAt }) => answeredAt)).toEqual([2_000, undefined])
