@@ -7,6 +7,8 @@ import * as InForce from "../insight/inspection/in-force/InForce.ts"
 import * as AiSdkPackage from "../providers/AiSdkPackage.ts"
 import type * as Declaration from "./Declaration.ts"
 import * as Document from "../base/text/Document.ts"
+import * as Tenancy from "../storage/sqlite/Tenancy.ts"
+import { Refused } from "./Ended.ts"
 import * as Setup from "./Setup.ts"
 
 /** The command `config` with its subcommand `check`. */
@@ -44,7 +46,12 @@ const check = Setup.command(
       "holdfast config check --config night.json": "Check another file"
     }
   },
-  (_given, config) => Effect.andThen(AiSdkPackage.check(config), Setup.printLines(report(config))),
+  Effect.fnUntraced(function* (_given, config) {
+    yield* AiSdkPackage.check(config)
+    if (config.database.url === undefined)
+      yield* Effect.mapError(Tenancy.check(config.database.path), ({ message }) => Refused.usage(message))
+    yield* Setup.printLines(report(config))
+  }),
   { isService: true }
 )
 

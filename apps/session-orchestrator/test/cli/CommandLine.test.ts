@@ -353,6 +353,11 @@ describe("holdfast config check", () => {
       expect(stderr).toMatch(/^holdfast: night\.json has a problem\.\n/)
       expect(stderr).toContain(problem)
     }
+    const refused = yield* CommandLine.run(["config", "check"], {
+      parts: { environment: { HOLDFAST_DATABASE_PATH: "/dev/null/a.db" } }
+    })
+    expect(refused).toMatchObject({ code: 2, stdout: "" })
+    expect(refused.stderr).toMatch(/^holdfast: Could not create the database \/dev\/null\/a\.db/)
     const missing = yield* check(undefined, asked)
     expect(missing.stderr).toMatch(/night\.json: there is no such file\.\n$/)
     expect(yield* check(" \n", asked)).toMatchObject({ code: 0 })

@@ -20,12 +20,21 @@ export const prepare = (filename: string): Effect.Effect<void, StorageError> =>
       makeFolder(path.dirname(path.resolve(filename)))
       createMissing(filename)
     },
-    catch: (cause) =>
-      new StorageError({
-        message:
-          `Could not create the database ${filename}: the system said "${messageOf(cause)}". ` +
-          "Check that its directory can be written by this user, or set database.path to another place."
-      })
+    catch: (cause) => unusable("create", filename, cause)
+  })
+
+/** Fails as `prepare` and the opening of the file would, and creates nothing; returns whether there is a file. */
+export const check = (filename: string): Effect.Effect<boolean, StorageError> =>
+  Effect.suspend(() => {
+    const isThere = fs.existsSync(filename)
+    return Effect.try({
+      try: () => {
+        if (isThere) fs.closeSync(fs.openSync(filename, "r+"))
+        else refuseFolder(path.dirname(path.resolve(filename)))
+        return isThere
+      },
+      catch: (cause) => unusable(isThere ? "open" : "create", filename, cause)
+    })
   })
 
 /**
@@ -64,6 +73,19 @@ export const createMissing = (filename: string): void => {
 }
 
 // --- internal
+
+const unusable = (attempted: "create" | "open", filename: string, cause: unknown): StorageError =>
+  new StorageError({
+    message:
+      `Could not ${attempted} the database ${filename}: the system said "${messageOf(cause)}". ` +
+      "Check that its directory can be written by this user, or set database.path to another place."
+  })
+
+/** Throws the system's error if nothing can be made in a directory, or it cannot be made. */
+const refuseFolder = (folder: string): void => {
+  if (!fs.existsSync(folder)) return refuseFolder(path.dirname(folder))
+  fs.accessSync(`${folder}/`, fs.constants.W_OK | fs.constants.X_OK)
+}
 
 /** Creates a directory and those above it. Node's own `recursive` tries without end where the system has no place for one, as in `/proc`. */
 const makeFolder = (folder: string): void => {

@@ -10,7 +10,7 @@ import type * as sqlite from "node:sqlite"
 
 /** Opens a database, uses it, and closes it. */
 export const using = <A>(
-  file: string,
+  file: string | URL,
   options: sqlite.DatabaseSyncOptions,
   use: (database: sqlite.DatabaseSync) => A
 ): A => {

@@ -8,12 +8,14 @@
  * The lock is `FILE.lock` beside the database (`FileLock`); its note names where the owner listens. It exists while the lock is held, and
  * after a `kill -9`.
  */
-import { DatabaseFile, NodeSqlite } from "@holdfast/journal/sqlite"
+import { StorageFailure } from "@holdfast/journal/sql"
+import { DatabaseFile, NodeSqlite, SqliteError } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import { Quote } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
+import { pathToFileURL } from "node:url"
 import { versions } from "../DatabaseSchema.ts"
 import * as FileLock from "./FileLock.ts"
 
@@ -81,15 +83,20 @@ export const refuseOwned = Effect.fnUntraced(function* (path: string) {
 
 /** Fails for the file of another program. A file that SQLite cannot read has its error where it is opened. */
 export const refuseForeign = (path: string): Effect.Effect<void, StorageError> =>
-  Effect.suspend(() => {
-    const tables = tablesIn(path)
-    const [first] = tables
-    if (first === undefined || tables.includes(versions.table)) return Effect.void
-    const message =
-      `The database ${path} is of another program: it has the table ${Quote.of(first)}, and none of Holdfast. ` +
-      "Set database.path to a database of Holdfast, to an empty file or to a new one. Nothing was changed."
-    return Effect.fail(new StorageError({ message }))
-  })
+  Effect.flatMap(
+    Effect.orElseSucceed(tablesIn(path, path), () => []),
+    (tables) => refuseTables(path, tables)
+  )
+
+/** Fails for a file that nobody could own or open, and creates nothing. It may have an owner, which has opened it. */
+export const check = Effect.fnUntraced(function* (path: string): Effect.fn.Return<void, StorageError> {
+  if (path === DatabaseFile.MEMORY || !(yield* DatabaseFile.check(path))) return
+  yield* DatabaseFile.refuseLinks(path)
+  if ((yield* ownerOf(path)) !== undefined) return
+  // Otherwise SQLite leaves its log and its index there.
+  const untouched = Object.assign(pathToFileURL(path), { search: "immutable=1" })
+  yield* refuseTables(path, yield* tablesIn(path, untouched))
+})
 
 // --- internal
 
@@ -126,15 +133,23 @@ const refuse = (path: string, note: string | undefined): Effect.Effect<never, St
   return Effect.fail(new StorageError({ message }))
 }
 
-const tablesIn = (path: string): ReadonlyArray<string> => {
-  try {
-    return NodeSqlite.using(path, { readOnly: true }, (database) =>
-      database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
-    ).map(({ name }) => String(name))
-  } catch {
-    return []
-  }
+const refuseTables = (path: string, tables: ReadonlyArray<string>): Effect.Effect<void, StorageError> => {
+  const [first] = tables
+  if (first === undefined || tables.includes(versions.table)) return Effect.void
+  const message =
+    `The database ${path} is of another program: it has the table ${Quote.of(first)}, and none of Holdfast. ` +
+    "Set database.path to a database of Holdfast, to an empty file or to a new one. Nothing was changed."
+  return Effect.fail(new StorageError({ message }))
 }
+
+const tablesIn = (path: string, location: string | URL): Effect.Effect<ReadonlyArray<string>, StorageError> =>
+  Effect.try({
+    try: () =>
+      NodeSqlite.using(location, { readOnly: true }, (database) =>
+        database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
+      ).map(({ name }) => String(name)),
+    catch: (cause) => StorageFailure.explain(path, "open the database", SqliteError.classify(cause, "open"))
+  })
 
 const locking = <A>(path: string, act: () => A): Effect.Effect<A, StorageError> =>
   Effect.try({

@@ -111,7 +111,8 @@ It.live("the database of another program is refused, and nothing is written; an 
   const attempts = [
     Effect.flip(owning(filename)),
     Effect.flip(Layer.build(Inspection.layerSqlite(filename, { prices: {}, retry: {} }))),
-    Effect.flip(Backup.make(filename, `${filename}.copy`, () => {}))
+    Effect.flip(Backup.make(filename, `${filename}.copy`, () => {})),
+    Effect.flip(Tenancy.check(filename))
   ]
   for (const { message } of yield* Effect.all(attempts))
     expect(message).toContain(`The database ${filename} is of another program: it has the table "users"`)
@@ -119,6 +120,31 @@ It.live("the database of another program is refused, and nothing is written; an 
   expect(fs.readdirSync(path.dirname(filename))).toEqual(["holdfast.db"])
   fs.truncateSync(filename)
   yield* owning(filename)
+  yield* Tenancy.check(filename)
+})
+
+It.live("a check refuses what cannot be opened, owned or created, and creates nothing", function* () {
+  const filename = yield* TemporaryFile.temporaryFile
+  const folder = path.dirname(filename)
+  yield* Tenancy.check(":memory:")
+  yield* Tenancy.check(filename)
+  expect(fs.existsSync(folder)).toBe(false)
+  fs.mkdirSync(folder)
+  NodeSqlite.using(filename, {}, (database) => database.exec("PRAGMA journal_mode = WAL"))
+  const [text, linked] = [path.join(folder, "text"), path.join(folder, "linked")]
+  fs.writeFileSync(text, "This is no database.")
+  fs.linkSync(filename, linked)
+  const before = fs.readdirSync(folder)
+  for (const [refused, why] of [
+    [folder, "Could not open the database"],
+    [path.join(text, "holdfast.db"), "Could not create the database"],
+    [text, "The file is no SQLite database"],
+    [linked, "2 names (hard links)"]
+  ] as const)
+    expect((yield* Effect.flip(Tenancy.check(refused))).message).toContain(why)
+  fs.rmSync(linked)
+  yield* Tenancy.check(filename)
+  expect(fs.readdirSync(folder)).toEqual(before.filter((name) => name !== "linked"))
 })
 
 It.live("Tenancy.T4: a file with two names is refused under both, and can be owned with one of them", function* () {
