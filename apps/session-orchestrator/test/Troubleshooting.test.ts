@@ -44,7 +44,7 @@ describe("docs/troubleshooting.md", () => {
     gaveUp("not-retryable", {}, { ...failed, reason: "quota-exhausted" }),
     gaveUp("after-content"),
     gaveUp("defect"),
-    Words.waitEnd({ type: "elapsed", heldMs: 40_000, rules: [] }, 0).replace(/^.*?, and |\.$/g, ""),
+    Words.waitEnd({ type: "elapsed", heldMs: 40_000, rules: [] }, 0, "c1").replace(/^.*?, and |\.$/g, ""),
     Words.attempt({
       ...made,
       attempt: 3,

@@ -143,6 +143,9 @@ describe("a held call of runners that share a database", () => {
     // Its client asks the other runner, with a renewed login.
     yield* Fiber.interrupt(first)
     yield* Process.eventually("the claim to end", claims, (count) => count === 1)
+    const { text } = yield* two.call({ path: `/v1/conversations/${left?.conversationId}` })
+    const { retryAt, status, turnId } = JSON.parse(text)
+    expect([status, turnId, retryAt]).toEqual(["retrying", left?.turnId, left?.wait?.retryAt])
     // Without it no runner carries a command out, and none reports that there was nothing to do.
     const lone = { path: `/v1/conversations/${left?.conversationId}/retry-now`, body: {} }
     for (const { status, text } of yield* Effect.all([one.call(lone), two.call(lone)], { concurrency: 2 }))

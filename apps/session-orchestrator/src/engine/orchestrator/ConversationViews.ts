@@ -18,9 +18,10 @@ import { RetryPolicy, Routes } from "@holdfast/policy"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type { TurnLog } from "../../storage/TurnLog.ts"
-import type { Parking } from "../parking/Parking.ts"
+import type { Parked, Parking } from "../parking/Parking.ts"
 import * as InProgress from "../session/InProgress.ts"
 import type { Session, Sessions } from "../session/Session.ts"
+import * as HeldCallIds from "../../storage/HeldCallIds.ts"
 import type { Store } from "../../storage/Store.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 import * as TurnPlan from "../turn/TurnPlan.ts"
@@ -29,7 +30,7 @@ import * as TurnSetting from "../turn/TurnSetting.ts"
 
 /** The parts that views are made from. */
 export interface Dependencies {
-  readonly store: Pick<Store["Service"], "turn">
+  readonly store: Pick<Store["Service"], "turn" | "lastTurn">
   readonly log: Pick<TurnLog["Service"], "load">
   readonly sessions: Sessions
   readonly parking: Parking
@@ -66,12 +67,13 @@ export const stateOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ConversationState.ConversationState, StorageError> {
   const { defaults, next, parking, sessions } = dependencies
   const { conversationId } = conversation
-  const parked = parking.find(conversationId)
+  const session = sessions.find(conversationId)
+  const parked =
+    parking.find(conversationId) ?? (session?.head ? undefined : yield* leftCall(dependencies, conversationId))
   const records = parked === undefined ? [] : yield* dependencies.log.load(parked.turnId)
   const recorded = parked === undefined ? undefined : yield* retryOf(dependencies, conversation, parked.turnId, records)
   const until = parked?.heldUntil
   const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
-  const session = sessions.find(conversationId)
   const state = withoutModel(conversation, session, wait)
   const model =
     state.status === "idle"
@@ -100,6 +102,18 @@ export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "
 }
 
 // --- internal
+
+/** The turn of a held call whose program has left: it is on disk alone, and waits for the program (rule X13). */
+const leftCall = (
+  { store }: Pick<Dependencies, "store">,
+  conversationId: Ids.ConversationId
+): Effect.Effect<Pick<Parked, "turnId" | "heldUntil"> | undefined, StorageError> =>
+  HeldCallIds.isHeld(conversationId)
+    ? Effect.map(store.lastTurn(conversationId), (last) => {
+        const turn = Option.getOrUndefined(last)
+        return turn === undefined || turn.end !== undefined ? undefined : { turnId: turn.turnId, heldUntil: undefined }
+      })
+    : Effect.undefined
 
 /** The `provider-retry` of a parked turn, made from its records. */
 const retryOf = (

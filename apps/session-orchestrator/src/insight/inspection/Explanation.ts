@@ -135,7 +135,10 @@ class Account {
         asked:
           asked && worded({ until: asked.until, asks: asked.asks, ...this.by(asked), rules: ["X11"] }, Words.asked),
         deaths: deaths.length === 0 ? undefined : deaths,
-        end: end && { ...end, words: Words.waitEnd(end, Words.dueAt({ changes, retryAt })) }
+        end: end && {
+          ...end,
+          words: Words.waitEnd(end, Words.dueAt({ changes, retryAt }), this.evidence.turn.conversationId)
+        }
       })
     }
   }

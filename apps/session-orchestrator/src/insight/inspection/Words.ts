@@ -4,7 +4,7 @@
  * A sentence contains the facts of the fields, and nothing else; numbers count from 1. A provider's text is quoted, on one line.
  */
 import { Directive } from "@holdfast/kernel"
-import { Count, Failure, type TurnExplanation, Rfc3339 } from "@holdfast/wire"
+import { Count, Failure, HeldCall, type TurnExplanation, Rfc3339 } from "@holdfast/wire"
 import * as Prose from "../../base/text/Prose.ts"
 import * as DurationText from "../../base/text/DurationText.ts"
 
@@ -82,8 +82,9 @@ export const isAsking = ({ asked, end, retryAt }: TurnExplanation.ExplainedWait)
 export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.ExplainedWait, "changes" | "retryAt">): number =>
   Math.max(retryAt, changes.findLast(({ type }) => type === "moved")?.at ?? retryAt)
 
-/** How a wait ended that was due at `due` (epoch milliseconds). */
-export const waitEnd = (end: WaitEnd, due: number): string => `The ${WAIT_ENDS[end.type](end, due)}.`
+/** How a wait of a conversation ended that was due at `due` (epoch milliseconds). */
+export const waitEnd = (end: WaitEnd, due: number, conversationId: string): string =>
+  `The ${WAIT_ENDS[end.type](end, due, conversationId)}.`
 
 /** Whether a turn was woken later than a busy process explains. */
 export const isLate = (end: WaitEnd, due: number): boolean => lateMs(end, due) >= LATE_MS
@@ -194,8 +195,8 @@ const TOOLS: { readonly [O in TurnExplanation.ExplainedToolOutcome]: string } = 
   "under-way": "is under way."
 }
 
-const WAIT_ENDS: Sentences<WaitEnd["type"], [end: WaitEnd, due: number]> = {
-  elapsed: (end, due) => `wait was over${held(end)}${late(end, due)}`,
+const WAIT_ENDS: Sentences<WaitEnd["type"], [end: WaitEnd, due: number, conversationId: string]> = {
+  elapsed: (end, due, conversationId) => `wait was over${held(end)}${late(end, due, conversationId)}`,
   "retry-now": (end) =>
     isByGate(end)
       ? `wait was ended early by ${end.by?.origin ?? "the gate"}`
@@ -210,10 +211,11 @@ const WAIT_ENDS: Sentences<WaitEnd["type"], [end: WaitEnd, due: number]> = {
 const isByGate = ({ rules, type }: WaitEnd): boolean => type === "retry-now" && rules.includes("X5")
 
 /** How late a wait ended, if a busy process does not explain it. */
-const late = (end: WaitEnd, due: number): string =>
-  isLate(end, due)
-    ? `, ${DurationText.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept`
-    : ""
+const late = (end: WaitEnd, due: number, conversationId: string): string => {
+  if (!isLate(end, due)) return ""
+  const why = HeldCall.isHeld(conversationId) ? "it waited for its program" : "nothing ran this turn"
+  return `, ${DurationText.format(wholeSeconds(lateMs(end, due)))} late: ${why}, or the machine slept`
+}
 
 /** A failure as the cause of what stands before it. */
 const because = (failed: Failure.Failure | undefined): string => (failed === undefined ? "" : `: ${failure(failed)}`)

@@ -89,8 +89,8 @@ describe("words for a decision, a failure and a call", () => {
 })
 
 describe("words for a wait", () => {
-  const ended = (over: Partial<TurnExplanation.WaitEnd>, due = 0) =>
-    Words.waitEnd({ type: "elapsed", rules: [], ...over }, due)
+  const ended = (over: Partial<TurnExplanation.WaitEnd>, due = 0, conversationId = "c") =>
+    Words.waitEnd({ type: "elapsed", rules: [], ...over }, due, conversationId)
 
   it("rule X1: report its end, and a delay of a second or more", () => {
     assert.strictEqual(ended({}), "The wait was over.")
@@ -98,6 +98,10 @@ describe("words for a wait", () => {
     assert.strictEqual(
       ended({ at: 2_999 }, 1_000),
       "The wait was over, 1 s late: nothing ran this turn, or the machine slept."
+    )
+    assert.strictEqual(
+      ended({ at: 2_999 }, 1_000, "holdfast-call-1"),
+      "The wait was over, 1 s late: it waited for its program, or the machine slept."
     )
     assert.strictEqual(ended({ at: 1_500, heldMs: 999 }), "The wait was over.")
     assert.isTrue(Words.isOnTime({ type: "elapsed", heldMs: 999, rules: [] }, 0))
