@@ -13,7 +13,7 @@
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import { type Ids, defined } from "@holdfast/wire"
+import { Count, type Ids, Target, defined } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as TaskProgress from "../../base/system/TaskProgress.ts"
 import * as TurnLog from "../../storage/TurnLog.ts"
@@ -35,6 +35,7 @@ import {
 } from "../conversation/Conversations.ts"
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
 import * as NewId from "../../storage/NewId.ts"
+import type { Providers } from "../conversation/Providers.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session, Sessions } from "../session/Session.ts"
@@ -52,6 +53,7 @@ export interface Dependencies {
   readonly queue: Pick<TurnQueue, "add" | "has" | "parking">
   readonly tenancy: TenancyService
   readonly gates: Gates.Gates["Service"]
+  readonly providers: Pick<Providers["Service"], "names">
   readonly interruptions: Interruptions.Interruptions["Service"]
   /** The name of this process. */
   readonly life: string
@@ -179,7 +181,7 @@ const takeUpAll = Effect.fnUntraced(function* (
   isMeant: ((id: Ids.ConversationId) => boolean) | undefined,
   progress: TaskProgress.TaskProgress
 ): Effect.fn.Return<TakenUp, StorageError> {
-  const { gates, interruptions, log, queue, sessions, store, tenancy } = dependencies
+  const { gates, interruptions, log, providers, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
   if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
   // The turn of a held call waits for its client.
@@ -189,6 +191,8 @@ const takeUpAll = Effect.fnUntraced(function* (
   const interrupted = new Map<Ids.TurnId, Interruption.Interruption>()
   const suspects = new Set<Ids.ConversationId>()
   const heads = new Set<Ids.ConversationId>()
+  /** The number of turns that wait for each provider that is not there any more. */
+  const orphans = new Map<string, number>()
   for (const turn of turns) {
     const { conversationId, model, turnId } = turn
     yield* progress.at(() => `${sleepers.length + others.length} of ${turns.length} read`)
@@ -199,6 +203,9 @@ const takeUpAll = Effect.fnUntraced(function* (
     if (wait !== undefined) {
       const awaited = Gates.waitOfRecord(gates, turnId, wait, model)
       sleepers.push({ conversationId, turnId, wakeAt: RecordedWait.wakeAt(wait, begun), awaited })
+      const provider = Target.parse(wait.target ?? model)?.provider
+      if (provider !== undefined && !providers.names.includes(provider))
+        orphans.set(provider, (orphans.get(provider) ?? 0) + 1)
       continue
     }
     others.push(turn)
@@ -231,6 +238,11 @@ const takeUpAll = Effect.fnUntraced(function* (
         `taken up after the others, one at a time: ${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? " …" : ""}`
     )
   }
+  for (const [provider, count] of orphans)
+    yield* Effect.logWarning(
+      `${Count.of(count, "turn")} ${count === 1 ? "waits" : "wait"} for provider "${provider}", which the configuration does not have: ` +
+        `calls to it fail. Configure it again and restart, or: holdfast switch --model ${provider} --to PROVIDER/MODEL`
+    )
   return { turns: turns.length, conversations: heads.size, waiting: sleepers.length }
 })
 

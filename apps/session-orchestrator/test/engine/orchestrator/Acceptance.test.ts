@@ -25,7 +25,10 @@ const given = Effect.gen(function* () {
   const interruptions = yield* Interruptions.Interruptions
   const done: Array<string> = []
   const has = new Set<string>()
-  const state: { isStopping: boolean; predecessor?: string } = { isStopping: false }
+  const state: { isStopping: boolean; predecessor?: string; providers: ReadonlyArray<string> } = {
+    isStopping: false,
+    providers: ["simulated"]
+  }
   const parking = {
     find: () => undefined,
     park: (_: unknown, turn: string, wakeAt: number) => void done.push(`park ${turn} until ${wakeAt}`)
@@ -51,6 +54,7 @@ const given = Effect.gen(function* () {
     queue,
     tenancy: { predecessor: state.predecessor },
     gates: Gates.noop,
+    providers: { names: state.providers },
     life: "life 2",
     isStopping: () => state.isStopping,
     doubtful: new Set()
@@ -108,8 +112,17 @@ describe("turns that an earlier process has left", () => {
       yield* Logged.append(turnId(1), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000)])
       state.predecessor = "process 7 on mill"
       yield* Orchestrator.takeUp(dependencies(), Condition.make())
-      assert.deepStrictEqual(lines, [
+      const taken =
         "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for its time."
+      assert.deepStrictEqual(lines, [taken])
+      // A turn of a provider that was removed would fail in the night.
+      state.providers = ["other"]
+      yield* Orchestrator.takeUp(dependencies(), Condition.make())
+      assert.deepStrictEqual(lines, [
+        taken,
+        'Warn 1 turn waits for provider "simulated", which the configuration does not have: calls to it fail. ' +
+          "Configure it again and restart, or: holdfast switch --model simulated --to PROVIDER/MODEL",
+        taken
       ])
     })
   )
