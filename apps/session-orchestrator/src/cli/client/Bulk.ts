@@ -145,15 +145,15 @@ const run = Effect.fnUntraced(function* (
     )
   }
   const request = { command, filter: { ...named, status }, dryRun: given.dryRun }
-  /** The first turn that was refused for a reason, and their number: an unknown model is one reason for all. */
+  /** The first turns that were refused for a reason, and their number: an unknown model is one reason for all. */
   const refused: Refusals = new Map()
   let count = 0
   yield* Stream.runForEach(client.commandTurns(request), (turn) =>
     Effect.sync(() => {
       count++
       const { message = "", outcome, retriedBy, turnId } = turn
-      const [first, before] = refused.get(message) ?? [turnId, 0]
-      if (outcome === "refused") refused.set(message, [first, before + 1])
+      const [first, before] = refused.get(message) ?? [[], 0]
+      if (outcome === "refused") refused.set(message, [before < MOST_NAMED ? [...first, turnId] : first, before + 1])
       if (given.json) writeJson(terminal, turn)
       else if (outcome !== "refused")
         terminal.stdout(`${turnId} ${outcome}${retriedBy === undefined ? "" : ` ${retriedBy}`}\n`)
@@ -163,9 +163,15 @@ const run = Effect.fnUntraced(function* (
   yield* Ended.by(refused.size > 0 ? ExitCode.FAILED : ExitCode.COMPLETED)
 })
 
-type Refusals = Map<string, readonly [first: string, count: number]>
+/** Refused turns that are named for each reason; `--json` has all. */
+const MOST_NAMED = 10
+
+type Refusals = Map<string, readonly [first: ReadonlyArray<string>, count: number]>
 
 const printRefused = (terminal: Terminal["Service"], refused: Refusals): void => {
-  for (const [message, [first, count]] of refused)
-    note(terminal, "red", `${count === 1 ? first : `${count} turns`} refused: ${Prose.oneLine(message)}`)
+  for (const [message, [first, count]] of refused) {
+    const named = `${first.join(", ")}${count > first.length ? ", …" : ""}`
+    const what = count === 1 ? `${named} refused` : `${count} turns refused (${named})`
+    note(terminal, "red", `${what}: ${Prose.oneLine(message)}`)
+  }
 }

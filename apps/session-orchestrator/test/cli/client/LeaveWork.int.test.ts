@@ -178,7 +178,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
 
     const nowhere = yield* holdfast(service, ["switch", "--since", "1 hour", "--to", "none/m"])
     assert.deepInclude(nowhere, { code: 1, stdout: "" })
-    assert.match(nowhere.stderr, /^2 turns refused: .*none[^\n]*\n$/)
+    assert.match(nowhere.stderr, /^2 turns refused \(where, when\): .*none[^\n]*\n$/)
     const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
     assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
     assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
