@@ -39,6 +39,8 @@ export class PeriodTally {
   private readonly failures: Array<FailedTurn> = []
   /** When each conversation was last run again on its last prompt. */
   private readonly retries = new Map<Ids.ConversationId, number>()
+  /** When the last turn of each conversation was accepted. */
+  private readonly newest = new Map<Ids.ConversationId, number>()
   private readonly outages = new Outages.EndpointOutages()
   private readonly awaited = new Set<string>()
   private readonly questions: Array<PeriodReport.OpenQuestion> = []
@@ -72,8 +74,8 @@ export class PeriodTally {
     this.calls += end?.attempts ?? History.callsOf(history)
     this.savedCalls += attempts.filter(isSaved).length
     if (end !== undefined && attempts.length === 0 && end.attempts > 0 && TurnUse.needsRecords(row)) this.forgotten++
-    if (prompt === undefined)
-      this.retries.set(conversationId, Math.max(acceptedAt, this.retries.get(conversationId) ?? -Infinity))
+    for (const moments of prompt === undefined ? [this.retries, this.newest] : [this.newest])
+      moments.set(conversationId, Math.max(acceptedAt, moments.get(conversationId) ?? -Infinity))
     // A question about tool calls waits for no endpoint.
     if (state === "waiting" && wait?.asks?.because !== "tools") this.awaited.add(last)
     if (end === undefined && wait?.asks !== undefined) {
@@ -183,7 +185,7 @@ export class PeriodTally {
     target: string,
     usage: ReadonlyArray<TurnUse.TargetUse>
   ): void {
-    const { conversationId, turnId } = turn
+    const { acceptedAt, conversationId, turnId } = turn
     const { endedAt, error, status } = end
     this.spend.add(usage)
     for (const tag of labels.tags ?? []) {
@@ -197,7 +199,7 @@ export class PeriodTally {
     this.timeline.failed(endedAt)
     const { message = "", reason = "unknown" } = error ?? {}
     const code = error && Failure.codeOf(error)
-    this.failures.push({ conversationId, turnId, endedAt, target, reason, code, message })
+    this.failures.push({ conversationId, turnId, acceptedAt, endedAt, target, reason, code, message })
   }
 
   private addToConversation(id: Ids.ConversationId, usage: ReadonlyArray<TurnUse.TargetUse>): void {
@@ -230,19 +232,22 @@ export class PeriodTally {
     return Array.from(groups, ([key, turns]) => {
       const last = turns.reduce((last, turn) => (isLater(turn, last) ? turn : last))
       const { code, conversationId, reason, target, turnId } = last
+      const open = turns.filter(
+        ({ conversationId, endedAt }) => (this.retries.get(conversationId) ?? -Infinity) < endedAt
+      )
+      const isPassed =
+        open.length > 0 && open.every((turn) => (this.newest.get(turn.conversationId) ?? 0) > turn.acceptedAt)
       const cause = {
         target,
         reason,
         ...defined({ code: code === undefined ? undefined : redact(code) }),
         failed: turns.length,
-        retried: turns.filter(
-          ({ conversationId, endedAt }) => (this.retries.get(conversationId) ?? -Infinity) >= endedAt
-        ).length,
+        retried: turns.length - open.length,
         firstAt: turns.reduce((first, { endedAt }) => Math.min(first, endedAt), last.endedAt),
         lastAt: last.endedAt,
         message: redact(last.message),
         turnId,
-        remedy: Remedies.of({ code, conversationId, reason, target, turnId }, since, keyVariables)
+        remedy: Remedies.of({ code, conversationId, isPassed, reason, target, turnId }, since, keyVariables)
       }
       return { key, cause }
     })
@@ -264,6 +269,7 @@ const isSaved = ({ outcome }: History.Attempt): boolean =>
 
 interface FailedTurn extends Pick<PeriodReport.Cause, "turnId" | "target" | "reason" | "message"> {
   readonly conversationId: Ids.ConversationId
+  readonly acceptedAt: number
   readonly endedAt: number
   readonly code: string | undefined
 }

@@ -15,6 +15,8 @@ interface CauseOfFailure extends Pick<PeriodReport.Cause, "reason" | "target"> {
   /** A turn that failed of it, and its conversation. */
   readonly conversationId: string
   readonly turnId: string
+  /** A newer prompt of its conversation came after each of its turns: a retry is refused. */
+  readonly isPassed?: boolean
 }
 
 /** The variables of the keys of configured providers. */
@@ -33,7 +35,7 @@ export const retryCommand = (target: string, since: number): string =>
  * @param keyVariables the variables of a provider's keys
  */
 export const of = (
-  { code, conversationId, reason, target, turnId }: CauseOfFailure,
+  { code, conversationId, isPassed, reason, target, turnId }: CauseOfFailure,
   since: number,
   keyVariables: (provider: string) => ReadonlyArray<string>
 ): PeriodReport.Remedy => {
@@ -41,9 +43,13 @@ export const of = (
   const advice = adviceOf({ code, reason, target }, keyVariables)
   const account = `holdfast explain ${quoted(turnId)}`
   if (then === "explain") return { ...defined({ advice }), command: account }
-  if (!HeldCall.isHeld(conversationId)) return { ...defined({ advice }), command: retryCommand(target, since) }
+  const isHeld = HeldCall.isHeld(conversationId)
+  if (!isHeld && isPassed !== true) return { ...defined({ advice }), command: retryCommand(target, since) }
   const before = sentenceOf({ code, reason, target }, keyVariables) ?? ""
-  return { advice: `${before} Only its program can ask again. The call's account:`.trimStart(), command: account }
+  const how = isHeld
+    ? "Only its program can ask again. The call's account:"
+    : "A newer prompt has come since, so a retry is refused: send the prompt again. The turn's account:"
+  return { advice: `${before} ${how}`.trimStart(), command: account }
 }
 
 /** The same for the person who asked one turn: what helps, in a sentence. `undefined`: nothing is known to help. */

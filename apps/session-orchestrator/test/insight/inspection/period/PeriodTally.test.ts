@@ -188,6 +188,18 @@ describe("PeriodTally", () => {
       [2, `holdfast retry --since 2031-04-01T20:00:00Z --model ${Night.CLAUDE}`],
       [1, "holdfast explain b"]
     ])
+    // A retry behind a newer prompt is refused.
+    const newer = (id: string) =>
+      Night.turn(`${id}2`, { conversationId: Ids.ConversationId.make(`c-${id}`), acceptedAt: Night.at("23:00") })
+    const passed = Night.reportOf([failed("a", "c-a"), newer("a")]).causes
+    expect(passed.map(({ remedy }) => remedy)).toEqual([
+      {
+        advice: "A newer prompt has come since, so a retry is refused: send the prompt again. The turn's account:",
+        command: "holdfast explain a"
+      }
+    ])
+    const [one] = Night.reportOf([failed("a", "c-a"), newer("a"), failed("c", "c-c")]).causes
+    expect(one?.remedy.command).toMatch(/^holdfast retry /)
   })
 
   it("adds calls that were answered at once, whatever key they were sent with", () => {
