@@ -37,7 +37,7 @@ export const wordsOf = ({ link, view: { retry, status, turn, voided } }: Announc
     case "failed":
       return "The turn failed. You can retry it."
     case "aborted":
-      return "The turn was stopped."
+      return "The turn was aborted."
     default:
       return ""
   }

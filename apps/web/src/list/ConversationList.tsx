@@ -106,7 +106,7 @@ const STATES: Readonly<Record<string, ReadonlyArray<ConversationStatus.Conversat
   "asks you": ["asking"],
   working: ["streaming"],
   failed: ["failed"],
-  done: ["done", "stopped"]
+  done: ["done", "aborted"]
 }
 
 /** Conversations among which a state is looked for. */

@@ -4,7 +4,7 @@ import * as Moments from "../text/Moments.ts"
 
 /** What a conversation is doing. */
 export type ConversationStatus =
-  | { readonly kind: "empty" | "unknown" | "streaming" | "queued" | "done" | "stopped" }
+  | { readonly kind: "empty" | "unknown" | "streaming" | "queued" | "done" | "aborted" }
   | { readonly kind: "waiting" | "asking"; readonly dueAt: number }
   | { readonly kind: "failed"; readonly message: string }
 
@@ -32,7 +32,7 @@ export const of = (
     case "completed":
       return { kind: "done" }
     case "aborted":
-      return { kind: "stopped" }
+      return { kind: "aborted" }
     default:
       turn.status satisfies never
       return { kind: "unknown" }
@@ -68,7 +68,7 @@ const WORDS: Readonly<Record<Exclude<ConversationStatus["kind"], "waiting" | "as
   streaming: "working",
   queued: "queued",
   done: "done",
-  stopped: "stopped",
+  aborted: "aborted",
   empty: "no prompt yet",
   unknown: ""
 }

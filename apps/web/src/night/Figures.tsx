@@ -33,7 +33,7 @@ export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport
           isBad={failed > 0}
           note={turns.retried > 0 ? `${turns.retried} retried` : undefined}
         />
-        <Figure name="stopped" value={turns.aborted} />
+        <Figure name="aborted" value={turns.aborted} />
         <Figure name="waiting now" value={turns.waiting} />
         <Figure name="running or queued" value={turns.running + turns.queued} />
         <Figure name="waited" value={Moments.duration(waitedMs)} note={Count.of(waited, "turn")} />

@@ -77,7 +77,7 @@ const STATUSES: ReadonlyArray<readonly [TurnState.TurnState["status"], string]> 
   ["queued", "queued"],
   ["completed", "done"],
   ["failed", "failed"],
-  ["aborted", "stopped"]
+  ["aborted", "aborted"]
 ]
 
 interface FiltersProps {

@@ -90,8 +90,7 @@ export const OutageSpans = ({ outages, since, until }: OutageSpansProps) =>
   ))
 
 /** How a turn has ended, in a word. */
-export const endWordOf = (status: TurnState.TurnState["status"]): string =>
-  status === "completed" ? "done" : status === "aborted" ? "stopped" : status
+export const endWordOf = (status: TurnState.TurnState["status"]): string => (status === "completed" ? "done" : status)
 
 /** The arrows go to the row above and below. */
 export const moveFocus = (event: KeyboardEvent<HTMLButtonElement>): void => {

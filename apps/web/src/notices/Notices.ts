@@ -98,6 +98,6 @@ const sumOf = (found: ReadonlyArray<Found>): DesktopNotice => {
 const WORDS: Readonly<Record<Kind, string>> = {
   completed: "answered",
   failed: "failed",
-  aborted: "stopped",
+  aborted: "aborted",
   asks: "waiting for your answer"
 }

@@ -26,7 +26,7 @@ it("ends and losses are announced", () => {
   const turn = (status: "completed" | "failed" | "aborted") => ({ turnId: "t", status, end: undefined })
   expect(wordsOf({ view: view({ turn: turn("completed") }), link: open })).toBe("The answer is complete.")
   expect(wordsOf({ view: view({ turn: turn("failed") }), link: open })).toContain("You can retry it")
-  expect(wordsOf({ view: view({ turn: turn("aborted") }), link: open })).toBe("The turn was stopped.")
+  expect(wordsOf({ view: view({ turn: turn("aborted") }), link: open })).toBe("The turn was aborted.")
   const lost = { state: "lost", message: "", retryAt: new Date() } as const
   expect(wordsOf({ view: view({ retry }), link: lost })).toContain("connection to the service is lost")
   expect(wordsOf({ view: view({}), link: open })).toBe("")

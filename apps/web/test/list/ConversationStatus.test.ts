@@ -17,7 +17,7 @@ it("a list shows what each conversation is doing", () => {
   expect(wordsOf({ status: "waiting", wait: { retry: 0, since: 0, retryAt: 6_000, asks } })).toBe("asks you · 5 s left")
   expect(wordsOf({ status: "failed", error: { reason: "auth", message: "No." } })).toBe("failed")
   expect(wordsOf({ status: "completed" })).toBe("done")
-  expect(wordsOf({ status: "aborted" })).toBe("stopped")
+  expect(wordsOf({ status: "aborted" })).toBe("aborted")
   expect(wordsOf({ status: "queued" })).toBe("queued")
 })
 
