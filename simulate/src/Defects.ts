@@ -46,7 +46,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "commands before a restart are forgotten (X4)",
     path: `${SERVICE}/engine/driver/Entrance.ts`,
-    find: "turn.wait.markTaken(RecordedWait.commandIdsOf(read.known))",
+    find: "turn.wait.markTaken(RecordedWait.commandIdsOf(known))",
     replace: ""
   },
   {
@@ -250,8 +250,8 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "frames that one client has taken are gone for slower ones (Backlog.B1)",
     path: `${SERVICE}/engine/session/Backlog.ts`,
-    find: "if (this.lagging === 0) this.pages = []",
-    replace: "this.pages = []"
+    find: "frames.push(to.frame)\n",
+    replace: "frames.push(to.frame)\n      to.frame = undefined\n"
   },
   {
     name: "a wait is announced again where it goes on (D5)",

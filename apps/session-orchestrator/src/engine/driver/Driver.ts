@@ -69,7 +69,6 @@ export class Driver {
   private readonly inbox = MutableList.make<() => void>()
   private readonly entering = new Map<Session, Entering>()
   private readonly turns = new Map<Session, DrivenTurn>()
-  private readonly entrance: Entrance.Entrance
   private readonly appends: Appends.Appends
   private readonly waits: Waits.Loop
   private isRunning = false
@@ -91,7 +90,6 @@ export class Driver {
         return () => fiber.interruptUnsafe()
       }
     }
-    this.entrance = new Entrance.Entrance(services, fork)
     this.appends = new Appends.Appends(services, fork, {
       decided: (turn, act) =>
         this.during(turn, act, () => {
@@ -118,14 +116,11 @@ export class Driver {
     if (this.isOver) return
     const entering: Entering = { session, life, fiber: undefined }
     this.entering.set(session, entering)
-    const act = (entered: Entrance.Entered) => this.enqueue(() => this.enter(entering, entered))
-    try {
-      const ready = this.entrance.now(life)
-      if (ready !== undefined) return act(ready)
-    } catch (defect) {
-      return act({ _tag: "Stopped", error: TurnStopped.ofDefect(defect) })
-    }
-    entering.fiber = this.fork(Effect.map(this.entrance.wait(session, life), act))
+    entering.fiber = this.fork(
+      Effect.map(Entrance.enter(this.services, session, life), (entered) =>
+        this.enqueue(() => this.enter(entering, entered))
+      )
+    )
   }
 
   /** Gives a turn up, unsealed, where there is one; its append is on disk by then, or refused. */

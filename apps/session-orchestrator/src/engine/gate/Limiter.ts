@@ -24,21 +24,6 @@ export interface Permit {
   readonly release: () => void
 }
 
-/** A limit, and what is used of it. */
-interface UsedLimit {
-  readonly used: number
-  readonly limit: number
-}
-
-/** The limits of a provider at one moment; an absent one is not configured. */
-interface LimitView {
-  /** Calls of this process that wait for a permit. */
-  readonly waiting: number
-  readonly calls: UsedLimit | undefined
-  readonly requestsPerMinute: UsedLimit | undefined
-  readonly tokensPerMinute: UsedLimit | undefined
-}
-
 /** The limits of one provider and the calls that wait for a permit. */
 export class Limiter {
   private own = Allowance.unused
@@ -70,8 +55,8 @@ export class Limiter {
     return this.queue.size
   }
 
-  /** The limits, and what all processes use of them now. */
-  get view(): LimitView {
+  /** The calls of this process that wait, and what all processes use of each limit now; absent: it is not configured. */
+  get view() {
     const { calls, requestsPerMinute, tokensPerMinute } = this.allowance
     const uses = [this.use, ...this.others]
     const seconds = uses.flatMap((use) => Allowance.recent(use, this.clock.now()))

@@ -17,7 +17,6 @@ import type { Store } from "../../storage/Store.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 import { Tenancy } from "../../storage/sqlite/Tenancy.ts"
 import { Condition } from "../../base/system/Condition.ts"
-import * as InScope from "../../base/system/InScope.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Commands from "./Commands.ts"
 import * as ConversationChanges from "./ConversationChanges.ts"
@@ -119,7 +118,7 @@ const collect = Effect.gen(function* () {
   const down = yield* Deferred.make<void>()
   const services = yield* TurnServices.collect(new Sessions(), down)
   const queue = yield* TurnQueue.make(services)
-  yield* InScope.atEnd(Deferred.succeed(down, undefined))
+  yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
   const { defaults, log, providers, sessions, standings, store } = services
   return {
     ...services,

@@ -14,7 +14,7 @@
 import { Observer, type TurnStopped } from "@holdfast/kernel"
 import type { Engine } from "@holdfast/kernel/host"
 import type { Ids, TurnEvent } from "@holdfast/wire"
-import { Clock, Deferred, Effect, Exit, Fiber } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, FiberSet } from "effect"
 import type { Leaving } from "../driver/DrivenTurn.ts"
 import * as Driver from "../driver/Driver.ts"
 import * as Entrance from "../driver/Entrance.ts"
@@ -26,7 +26,6 @@ import { type Outcome, Seals } from "../session/Seals.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import type { Resumption, Turn } from "../../storage/Stored.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
-import * as InScope from "../../base/system/InScope.ts"
 
 /** How a draft has left. */
 export type Drafted =
@@ -331,16 +330,16 @@ export class TurnQueue {
 export const make = Effect.fnUntraced(function* (services: TurnServices.TurnServices) {
   const { sessions } = services
   // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K1).
-  yield* InScope.atEnd(
+  yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnServices.shuttingDown))
     })
   )
-  const fork = yield* InScope.fork
+  const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const queue = new TurnQueue(services, fork)
-  yield* InScope.atEnd(Effect.sync(() => queue.close()))
+  yield* Effect.addFinalizer(() => Effect.sync(() => queue.close()))
   // Finalizers run in reverse order, so this one runs first: the turns still run.
-  yield* InScope.atEnd(InterruptedTurns.recordOrderlyStop(services))
+  yield* Effect.addFinalizer(() => InterruptedTurns.recordOrderlyStop(services))
   return queue
 })
 

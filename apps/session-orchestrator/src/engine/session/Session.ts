@@ -11,7 +11,6 @@ import { Effect, Semaphore, type Scope } from "effect"
 import type { Conversation } from "../../storage/Stored.ts"
 import { Hub } from "./Hub.ts"
 import { type Known, type Residence, TurnLife } from "./TurnLife.ts"
-import * as InScope from "../../base/system/InScope.ts"
 
 type Changes = Pick<Conversation, "autoRetryEnabled" | "model" | "modelSince" | "toolAnswers">
 
@@ -155,9 +154,9 @@ export class Sessions {
 
   /** Holds a conversation's session until the scope closes; creates it if needed. */
   hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
-    return InScope.take(
-      () => this.taken(id),
-      (session) => this.giveBack(session)
+    return Effect.acquireRelease(
+      Effect.sync(() => this.taken(id)),
+      (session) => Effect.sync(() => this.giveBack(session))
     )
   }
 

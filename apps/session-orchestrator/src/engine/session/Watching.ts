@@ -17,7 +17,6 @@ import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../../storage/Stored.ts"
-import * as InScope from "../../base/system/InScope.ts"
 import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Subscriber } from "./Hub.ts"
 import type { Session } from "./Session.ts"
@@ -43,9 +42,9 @@ export const watch = <E>(
 ): Stream.Stream<Frame, E | Failure> =>
   Push.unwrap(
     Effect.map(
-      InScope.take(
-        () => session.hub.subscribe(turnId),
-        (subscriber) => subscriber.close()
+      Effect.acquireRelease(
+        Effect.sync(() => session.hub.subscribe(turnId)),
+        (subscriber) => Effect.sync(() => subscriber.close())
       ),
       (subscriber) => {
         const { hub } = session

@@ -4,7 +4,9 @@ import { TurnStopped } from "@holdfast/kernel"
 import { Push } from "@holdfast/kernel/host"
 import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, Pull, Result } from "effect"
-import { Backlog, MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { MAX_BEHIND, Place } from "../../../src/engine/session/Backlog.ts"
 import { ConversationNotFound, type Frame } from "../../../src/engine/conversation/Conversations.ts"
 import { Hub, type Subscriber } from "../../../src/engine/session/Hub.ts"
 import type { StoredEvent } from "../../../src/storage/Stored.ts"
@@ -297,16 +299,22 @@ describe("a subscriber that is pushed to", () => {
   })
 })
 
-it("Backlog.B1: keeps no frame that every reader has taken, though one of them is always behind", () => {
-  const backlog = new Backlog()
-  const [left, right] = [backlog.join(), backlog.join()]
-  for (let n = 0; n < 10_000; n++) {
+it("Backlog.B1: keeps no frame that every reader has taken, though one of them is always behind", async () => {
+  let end = new Place()
+  const [first, readers] = [new WeakRef(end), [end, end]]
+  const add = (n: number) => {
     const event = delta(`${n} `.padEnd(8_500, "x"))
-    backlog.push({ event, json: JSON.stringify(event), id: undefined })
-    backlog.take(n % 2 === 0 ? left : right)
+    end = end.add({ event, json: JSON.stringify(event), id: undefined })
   }
-  assert.isAtMost(backlog.kept, 128)
-  backlog.leave(left)
-  backlog.take(right)
-  assert.strictEqual(backlog.kept, 0)
+  for (let n = 0; n < 1_000; n++) {
+    add(n)
+    readers[n % 2] = readers[n % 2]?.take().to ?? end
+  }
+  for (let n = 0; n < 20; n++) add(n)
+  const [left, right] = readers.map((place) => place.take().to.take().frames)
+  assert.strictEqual(left, right) // Backlog.B2
+  setFlagsFromString("--expose-gc")
+  await new Promise((resolve) => setImmediate(resolve))
+  runInNewContext("gc")()
+  assert.isUndefined(first.deref())
 })
