@@ -250,8 +250,8 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "frames that one client has taken are gone for slower ones (Backlog.B1)",
     path: `${SERVICE}/engine/session/Backlog.ts`,
-    find: "frames.push(to.frame)\n",
-    replace: "frames.push(to.frame)\n      to.frame = undefined\n"
+    find: "const frames = [frame]\n",
+    replace: "const frames = [frame]\n    this.frame = undefined\n"
   },
   {
     name: "a wait is announced again where it goes on (D5)",

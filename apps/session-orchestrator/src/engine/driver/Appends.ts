@@ -24,7 +24,7 @@ interface Write {
 type Outcome = Exit.Exit<ReadonlyArray<StoredEvent>, Journal.AppendError | TurnStopped.TurnStopped>
 
 /** The loop that the turns are in. */
-interface Loop {
+export interface Loop {
   /** Acts for a turn whose write has its outcome, if the turn is still in the loop. */
   readonly decided: (turn: DrivenTurn.DrivenTurn, act: () => void) => void
   readonly written: (turn: DrivenTurn.DrivenTurn, append: TurnLog.Append, stored: ReadonlyArray<StoredEvent>) => void

@@ -61,8 +61,8 @@ const ABORTED: Engine.Cut = { status: "aborted", failure: KernelTurn.aborted }
  *   a wait, a command, an abort                                    └──▶ parked, sealed, stopped: the turn leaves
  * ```
  */
-export class Driver {
-  private readonly services: TurnServices
+export class Driver implements Appends.Loop, Waits.Loop {
+  readonly services: TurnServices
   private readonly exits: Exits
   private readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   private readonly world: ProviderCall.World
@@ -70,7 +70,6 @@ export class Driver {
   private readonly entering = new Map<Session, Entering>()
   private readonly turns = new Map<Session, DrivenTurn>()
   private readonly appends: Appends.Appends
-  private readonly waits: Waits.Loop
   private isRunning = false
   private isSettling = false
   private isOver = false
@@ -90,25 +89,7 @@ export class Driver {
         return () => fiber.interruptUnsafe()
       }
     }
-    this.appends = new Appends.Appends(services, fork, {
-      decided: (turn, act) =>
-        this.during(turn, act, () => {
-          turn.writing?.over()
-          turn.writing?.done()
-        }),
-      written: (turn, append, stored) => this.recorded(turn, append, stored),
-      refused: (turn, error) => this.refused(turn, error),
-      later: (decide) => this.enqueue(decide)
-    })
-    this.waits = {
-      ...services,
-      soon: (turn, act) => this.soon(turn, act),
-      feed: (turn, input) => this.feed(turn, input),
-      parked: (turn, wait) => {
-        this.leave(turn)
-        exits.parked(turn.session, turn.life, wait)
-      }
-    }
+    this.appends = new Appends.Appends(services, fork, this)
   }
 
   /** Runs a turn, the only one of its session. */
@@ -118,7 +99,7 @@ export class Driver {
     this.entering.set(session, entering)
     entering.fiber = this.fork(
       Effect.map(Entrance.enter(this.services, session, life), (entered) =>
-        this.enqueue(() => this.enter(entering, entered))
+        this.later(() => this.enter(entering, entered))
       )
     )
   }
@@ -164,7 +145,8 @@ export class Driver {
 
   // --- passes
 
-  private enqueue(act: () => void): void {
+  /** Acts in a later pass. */
+  later(act: () => void): void {
     if (this.isOver) return
     MutableList.append(this.inbox, act)
     if (this.isRunning) return
@@ -184,8 +166,8 @@ export class Driver {
   })
 
   /** Acts in a later pass, on behalf of a turn. */
-  private soon(turn: DrivenTurn, act: () => void): void {
-    this.enqueue(() => this.during(turn, act))
+  soon(turn: DrivenTurn, act: () => void): void {
+    this.later(() => this.during(turn, act))
   }
 
   /** Acts on behalf of a turn, if it has not left (Driver.D2, Driver.D3). */
@@ -218,7 +200,7 @@ export class Driver {
   }
 
   /** Takes an input, and performs what follows. */
-  private feed(turn: DrivenTurn, input: Engine.Input): void {
+  feed(turn: DrivenTurn, input: Engine.Input): void {
     const { effects } = turn.engine
     turn.engine.take(input, this.world.now())
     if (turn.isFeeding) return
@@ -243,7 +225,7 @@ export class Driver {
       case "Release":
         return turn.call?.release()
       case "Sleep":
-        return Waits.sleep(this.waits, turn, effect)
+        return Waits.sleep(this, turn, effect)
       case "Stop":
         return this.stopped(turn, effect.error)
       case "Sealed":
@@ -342,18 +324,25 @@ export class Driver {
 
   // --- writing
 
+  /** Acts for a turn whose write has its outcome, if the turn is still here. */
+  decided(turn: DrivenTurn, act: () => void): void {
+    this.during(turn, act, () => {
+      turn.writing?.over()
+      turn.writing?.done()
+    })
+  }
+
   /** A draft writes nothing, and is left to be accepted when its first failure is one to wait for. */
   private drafted(turn: DrivenTurn, draft: Draft, { records }: Engine.Append): void {
     draft.records.push(...records)
     if (!records.some(({ record }) => record.kind === "Decision" && isOfWait(record.value)))
       return this.feed(turn, { _tag: "Appended" })
-    this.leave(turn)
-    this.exits.parked(turn.session, turn.life, undefined)
+    this.parked(turn, undefined)
     draft.failed()
   }
 
   /** What a turn had to write is on disk. */
-  private recorded(turn: DrivenTurn, { events, records }: TurnLog.Append, stored: ReadonlyArray<StoredEvent>): void {
+  written(turn: DrivenTurn, { events, records }: TurnLog.Append, stored: ReadonlyArray<StoredEvent>): void {
     const { life, session } = turn
     session.hub.persisted(stored)
     turn.seq += records.length
@@ -363,7 +352,7 @@ export class Driver {
     this.feed(turn, { _tag: "Appended" })
   }
 
-  private refused(turn: DrivenTurn, error: JournalConflict | TurnStopped.TurnStopped): void {
+  refused(turn: DrivenTurn, error: JournalConflict | TurnStopped.TurnStopped): void {
     const stop = error._tag === "TurnStopped" ? error : new TurnStopped.TurnStopped({ message: error.message })
     this.feed(turn, { _tag: "Refused", error: stop })
   }
@@ -372,6 +361,12 @@ export class Driver {
 
   private isHere(turn: DrivenTurn): boolean {
     return this.turns.get(turn.session) === turn
+  }
+
+  /** The turn leaves memory; without a wait it is still parked, and was in memory ahead of its time. */
+  parked(turn: DrivenTurn, wait: Driven.Leaving | undefined): void {
+    this.leave(turn)
+    this.exits.parked(turn.session, turn.life, wait)
   }
 
   private stopped(turn: DrivenTurn, error: TurnStopped.TurnStopped): void {

@@ -11,7 +11,8 @@ import type { TurnServices } from "../turn/TurnServices.ts"
 import type { DrivenTurn, Leaving, Sleep } from "./DrivenTurn.ts"
 
 /** The loop that the turns are in. */
-export interface Loop extends Pick<TurnServices, "clock" | "gates" | "timer"> {
+export interface Loop {
+  readonly services: Pick<TurnServices, "clock" | "gates" | "timer">
   /** Acts in a later pass, on behalf of a turn. */
   readonly soon: (turn: DrivenTurn, act: () => void) => void
   readonly feed: (turn: DrivenTurn, input: Engine.Input) => void
@@ -23,7 +24,7 @@ export interface Loop extends Pick<TurnServices, "clock" | "gates" | "timer"> {
 export const sleep = (loop: Loop, turn: DrivenTurn, starts: Sleep["starts"]): void => {
   const { awaited: wanted, calls, leftMs, retryAt } = starts
   const { life, session } = turn
-  const { clock, gates, timer } = loop
+  const { clock, gates, timer } = loop.services
   const now = clock.currentTimeMillisUnsafe()
   // After a clock was set back the end is no further away than the wait is long.
   const end = Math.min(retryAt, now + leftMs)

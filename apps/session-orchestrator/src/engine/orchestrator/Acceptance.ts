@@ -11,13 +11,12 @@
  * turn but a held call's is accepted before the start is done. A start adds turns past the line of its conversation: a prompt could stand before
  * them.
  */
-import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
+import { Interruption, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
 import { Count, type Ids, Target, defined } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as TaskProgress from "../../base/system/TaskProgress.ts"
 import * as TurnLog from "../../storage/TurnLog.ts"
-import type { Store } from "../../storage/Store.ts"
 import {
   type Conversation,
   type Resumption,
@@ -26,7 +25,6 @@ import {
   type Unsealed,
   storedPrompt
 } from "../../storage/Stored.ts"
-import type { TenancyService } from "../../storage/sqlite/Tenancy.ts"
 import {
   type ConversationNotFound,
   type PromptOptions,
@@ -35,56 +33,29 @@ import {
 } from "../conversation/Conversations.ts"
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
 import * as NewId from "../../storage/NewId.ts"
-import type { Providers } from "../conversation/Providers.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
-import type { Session, Sessions } from "../session/Session.ts"
+import type { Session } from "../session/Session.ts"
 import type { Drafted, TurnQueue } from "./TurnQueue.ts"
-
-/** The services that acceptance uses. */
-export interface Dependencies {
-  /** Waits until the turns that the last process left unfinished are taken up. */
-  readonly started: Effect.Effect<void, StorageError>
-  /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
-  readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
-  readonly store: Store["Service"]
-  readonly log: TurnLog.TurnLog["Service"]
-  readonly sessions: Sessions
-  readonly queue: Pick<TurnQueue, "add" | "has" | "parking">
-  readonly tenancy: TenancyService
-  readonly gates: Gates.Gates["Service"]
-  readonly providers: Pick<Providers["Service"], "names">
-  readonly interruptions: Interruptions.Interruptions["Service"]
-  /** The name of this process. */
-  readonly life: string
-  /** Receivers of every turn's end (`Outbox`). */
-  readonly receivers: ReadonlyArray<string>
-  readonly isStopping: () => boolean
-  /** Conversations with a turn that may be on disk, although its acceptance has failed (Acceptance.A4). */
-  readonly doubtful: Set<Ids.ConversationId>
-}
+import type { Parts } from "./Parts.ts"
 
 type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
 
 /** Accepts a prompt. The turn is on disk and queued when this succeeds. */
-export const prompt = (
-  dependencies: Dependencies,
-  conversationId: Ids.ConversationId,
-  options: PromptOptions
-): Accepted => {
+export const prompt = (parts: Parts, conversationId: Ids.ConversationId, options: PromptOptions): Accepted => {
   // A held call is the only turn of its conversation, and its request is its client's.
   const isForeign = HeldCallIds.isHeld(conversationId) && options.turnId !== HeldCallIds.turnOf(conversationId)
   const allowed = isForeign ? Effect.fail(new TurnConflict({ message: ONLY_ITS_CLIENT })) : Effect.void
-  return accept(dependencies, { conversationId, ...options, allowed })
+  return accept(parts, { conversationId, ...options, allowed })
 }
 
 /** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
 export const retry = (
-  dependencies: Dependencies,
+  parts: Parts,
   conversationId: Ids.ConversationId,
   { isSubmitted, turnId }: Pick<PromptOptions, "isSubmitted" | "turnId">
 ): Accepted => {
-  const { store } = dependencies
+  const { store } = parts
   const allowed = Effect.gen(function* () {
     if (HeldCallIds.isHeld(conversationId)) return yield* new TurnConflict({ message: ONLY_ITS_CLIENT })
     // The same retry sent again is not a second retry, whatever has happened since.
@@ -92,7 +63,7 @@ export const retry = (
     const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
     if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
   })
-  return accept(dependencies, { conversationId, turnId, isSubmitted, allowed })
+  return accept(parts, { conversationId, turnId, isSubmitted, allowed })
 }
 
 /**
@@ -100,7 +71,7 @@ export const retry = (
  * the last process is in its conversation, and its client may leave and ask again meanwhile.
  */
 export const acceptDraft = (
-  { isStopping, log, queue, receivers, sessions, store }: Dependencies,
+  { isStopping, log, queue, receivers, sessions, store }: Parts,
   conversation: Conversation,
   { records, report, turn: drafted }: Extract<Drafted, { readonly _tag: "Failed" }>
 ): Effect.Effect<void, StorageError | ShuttingDown> => {
@@ -143,23 +114,23 @@ export interface TakenUp {
  * - The other turns go on a few at a time (Waking.U1); those that may take the process down come last (rule X14).
  */
 export const takeUp = (
-  dependencies: Dependencies,
+  parts: Parts,
   isMeant?: (id: Ids.ConversationId) => boolean
 ): Effect.Effect<TakenUp, StorageError> =>
-  TaskProgress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, isMeant, progress))
+  TaskProgress.reported("Taking up unfinished turns", (progress) => takeUpAll(parts, isMeant, progress))
 
 /**
  * Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. Nothing is read where the turn that is
  * `meant`, or without it any, has come into memory since: it could end while the log is read.
  */
 export const recover = (
-  dependencies: Dependencies,
+  parts: Parts,
   conversationId: Ids.ConversationId,
   meant?: Ids.TurnId
 ): Effect.Effect<boolean, StorageError> =>
-  dependencies.sessions.using(conversationId, (session) => {
+  parts.sessions.using(conversationId, (session) => {
     const isHere = () => session.turns.some(({ turnId }) => turnId === (meant ?? turnId))
-    const missing = Effect.suspend(() => (isHere() ? Effect.succeed(false) : recovered(dependencies, session)))
+    const missing = Effect.suspend(() => (isHere() ? Effect.succeed(false) : recovered(parts, session)))
     return Effect.uninterruptible(session.inOrder(missing))
   })
 
@@ -177,11 +148,11 @@ const ONLY_ITS_CLIENT =
   "This is a call of another program through the gateway. Only that program has its request, and can ask again."
 
 const takeUpAll = Effect.fnUntraced(function* (
-  dependencies: Dependencies,
+  parts: Parts,
   isMeant: ((id: Ids.ConversationId) => boolean) | undefined,
   progress: TaskProgress.TaskProgress
 ): Effect.fn.Return<TakenUp, StorageError> {
-  const { gates, interruptions, log, providers, queue, sessions, store, tenancy } = dependencies
+  const { gates, interruptions, log, providers, queue, sessions, store, tenancy } = parts
   const begun = yield* Clock.currentTimeMillis
   if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
   // The turn of a held call waits for its client.
@@ -210,7 +181,7 @@ const takeUpAll = Effect.fnUntraced(function* (
     }
     others.push(turn)
     if (!isHead) continue
-    const interruption = yield* interruptionOf(dependencies, turn)
+    const interruption = yield* interruptionOf(parts, turn)
     interrupted.set(turnId, interruption)
     if (Interruption.runPlanOf(interruption)._tag === "Alone") suspects.add(conversationId)
   }
@@ -251,7 +222,7 @@ const MOST_NAMED = 10
 
 /** The interruption of a turn that was in progress, with its last death counted. */
 const interruptionOf = (
-  { life, log }: Dependencies,
+  { life, log }: Parts,
   { interruption: known, records, turnId }: Unsealed
 ): Effect.Effect<Interruption.Interruption, StorageError> => {
   const taken = (since: ReadonlyArray<Records.Stored>) => Interruption.takenUp(known, { life, records, since })
@@ -285,7 +256,7 @@ interface Wanted extends Partial<PromptOptions> {
 
 /** Queues the unsealed turns of a conversation that are on disk alone, in their order; returns whether there were any. */
 const recovered = Effect.fnUntraced(function* (
-  { doubtful, log, queue, store }: Dependencies,
+  { doubtful, log, queue, store }: Parts,
   session: Session
 ): Effect.fn.Return<boolean, StorageError> {
   const { conversationId } = session
@@ -303,15 +274,15 @@ const recovered = Effect.fnUntraced(function* (
 
 /** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
-  dependencies: Dependencies,
+  parts: Parts,
   { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
   read: Conversation
 ) {
-  const { doubtful, log, queue, receivers } = dependencies
+  const { doubtful, log, queue, receivers } = parts
   const conversation = session.present(read)
   const { conversationId } = conversation
-  if (doubtful.has(conversationId)) yield* recovered(dependencies, session)
+  if (doubtful.has(conversationId)) yield* recovered(parts, session)
   yield* allowed
   const turnId = wanted ?? NewId.turn()
   const acceptedAt = yield* Clock.currentTimeMillis
@@ -334,14 +305,14 @@ const inOrder = Effect.fnUntraced(function* (
     const { opening } = acceptance
     if (isOpened && opening === undefined) {
       // A turn of another process stands before it, which had lost the conversation: both are taken up, in their order.
-      yield* recovered(dependencies, session)
+      yield* recovered(parts, session)
       return turnId
     }
     if (opening !== undefined) session.hub.persisted(opening)
     const resumption = opening && firstOf(conversation, turn, opening)
     yield* queue.add(session, turnId, { arrival: { resumption } })
   }
-  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue)) yield* recovered(dependencies, session)
+  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue)) yield* recovered(parts, session)
   return turnId
 }, Effect.uninterruptible)
 
@@ -352,15 +323,15 @@ const isFree = ({ parking }: Pick<TurnQueue, "parking">, { conversationId, head 
 /** Acceptance.A4 */
 const isUnowned = (turn: Turn, queue: Pick<TurnQueue, "has">): boolean => turn.end === undefined && !queue.has(turn)
 
-const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
+const accept = (parts: Parts, wanted: Wanted): Accepted =>
   Effect.suspend((): Accepted => {
-    if (dependencies.isStopping()) return Effect.fail(new ShuttingDown())
-    return dependencies.sessions.using(wanted.conversationId, (session) =>
+    if (parts.isStopping()) return Effect.fail(new ShuttingDown())
+    return parts.sessions.using(wanted.conversationId, (session) =>
       session.inOrder(
         // Read while a session exists: a change of the auto-retry switch then reaches it.
-        Effect.flatMap(Effect.andThen(dependencies.started, dependencies.find(wanted.conversationId)), (found) => {
+        Effect.flatMap(Effect.andThen(parts.started, parts.find(wanted.conversationId)), (found) => {
           session.conversation = found
-          return inOrder(dependencies, wanted, session, found)
+          return inOrder(parts, wanted, session, found)
         })
       )
     )

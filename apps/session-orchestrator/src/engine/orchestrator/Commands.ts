@@ -16,30 +16,18 @@ import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"
 import { Backoff } from "@holdfast/policy"
 import { type Command, defined, type Ids } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect } from "effect"
-import type { Store } from "../../storage/Store.ts"
 import { InvalidRequest } from "../conversation/Conversations.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
-import type { Sessions } from "../session/Session.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
-import type { TurnQueue } from "./TurnQueue.ts"
 import { shuttingDown } from "../turn/TurnServices.ts"
 import type * as TurnWait from "../pacing/TurnWait.ts"
+import type { Parts } from "./Parts.ts"
 
 /** Longest time until a command is answered. Longer than a database is busy for; shorter than clients wait. */
 export const ANSWER_LIMIT = Duration.seconds(10)
 
 /** The part of it in which the state of the disk is read. */
 const CHECK_LIMIT = Duration.seconds(2)
-
-/** The services that commands use. */
-export interface Dependencies {
-  readonly store: Pick<Store["Service"], "check" | "hasCommand">
-  readonly sessions: Sessions
-  readonly queue: Pick<TurnQueue, "abortQueued" | "parking" | "begin">
-  readonly providers: Providers["Service"]
-  /** Succeeds when the service shuts down. */
-  readonly stopping: Effect.Effect<void>
-}
 
 /** The conversation, and optionally the turn, that a command is for. */
 export interface Address {
@@ -51,13 +39,13 @@ export interface Address {
 type CommandResult = Effect.Effect<boolean, StorageError | TurnStopped.TurnStopped>
 
 /** Aborts the turn, which may be queued if it is named; returns whether there was one. */
-export const abort = (dependencies: Dependencies, address: Address): CommandResult =>
-  inTime(dependencies, () => {
+export const abort = (parts: Parts, address: Address): CommandResult =>
+  inTime(parts, () => {
     const { conversationId, turnId } = address
-    const queued = turnId === undefined ? undefined : dependencies.queue.abortQueued(conversationId, turnId)
+    const queued = turnId === undefined ? undefined : parts.queue.abortQueued(conversationId, turnId)
     return (
       queued ??
-      reach(dependencies, address, (turn) => {
+      reach(parts, address, (turn) => {
         turn.abortNow()
         return Effect.as(Deferred.await(turn.ended), true)
       })
@@ -66,34 +54,32 @@ export const abort = (dependencies: Dependencies, address: Address): CommandResu
 
 /** Hands a command to the turn's wait; returns whether it had an effect. `isNew`: its id cannot have been sent before. */
 export const steer = (
-  dependencies: Dependencies,
+  parts: Parts,
   { conversationId, turnId }: Address,
   command: TurnWait.Command,
   isNew = false
 ): CommandResult => {
   let isHanded = false
   const handed = () => {
-    const meant = turnId ?? headOf(dependencies, conversationId)
+    const meant = turnId ?? headOf(parts, conversationId)
     const hand = () => {
       isHanded = true
-      return reach(dependencies, { conversationId, turnId: meant }, ({ wait }) => wait.steer(command))
+      return reach(parts, { conversationId, turnId: meant }, ({ wait }) => wait.steer(command))
     }
     if (isNew) return hand()
-    const isTaken = dependencies.store.hasCommand(conversationId, command.by.commandId)
+    const isTaken = parts.store.hasCommand(conversationId, command.by.commandId)
     const steered = Effect.suspend(() => hand() ?? NOTHING)
     // Of a turn that is named, its wait knows the commands: the disk is asked when that has nothing to do.
     return turnId === undefined
       ? Effect.flatMap(isTaken, (isTaken) => (isTaken ? Effect.succeed(true) : steered))
       : Effect.flatMap(steered, (isDone) => (isDone ? Effect.succeed(true) : isTaken))
   }
-  return inTime(dependencies, handed, () => isHanded)
+  return inTime(parts, handed, () => isHanded)
 }
 
 /** The turn that a command without a turn is for. */
-export const headOf = (
-  { queue, sessions }: Pick<Dependencies, "queue" | "sessions">,
-  id: Ids.ConversationId
-): Ids.TurnId | undefined => queue.parking.find(id)?.turnId ?? sessions.find(id)?.head?.turnId
+export const headOf = ({ queue, sessions }: Parts, id: Ids.ConversationId): Ids.TurnId | undefined =>
+  queue.parking.find(id)?.turnId ?? sessions.find(id)?.head?.turnId
 
 /** Converts a client's command into the wait's command. A command without an id gets one. */
 export const decode = (
@@ -130,7 +116,7 @@ export const decode = (
 
 /** Applies `act` to the turn synchronously; a parked turn is taken up for it. `undefined` if there is no such turn. */
 const reach = (
-  { queue, sessions }: Dependencies,
+  { queue, sessions }: Parts,
   { conversationId, turnId }: Address,
   act: (turn: TurnLife) => TurnWait.CommandResult
 ): TurnWait.CommandResult | undefined => {
@@ -153,7 +139,7 @@ const reach = (
 const NOTHING = Effect.succeed(false)
 
 const inTime = (
-  { stopping, store }: Dependencies,
+  { stopping, store }: Parts,
   hand: () => CommandResult | undefined,
   /** Whether its turn has the command. */
   isHanded = () => true
@@ -168,14 +154,14 @@ const inTime = (
   })
 
 /** Commands.M3. The disk is asked ahead of the limit, so that the answer arrives at the limit. */
-const timeLimit = (store: Dependencies["store"], isHanded: () => boolean): Effect.Effect<never, StorageError> =>
+const timeLimit = (store: Parts["store"], isHanded: () => boolean): Effect.Effect<never, StorageError> =>
   Effect.delay(diskError(store, isHanded), Duration.subtract(ANSWER_LIMIT, CHECK_LIMIT)).pipe(
     Effect.zip(Effect.sleep(ANSWER_LIMIT), { concurrent: true }),
     Effect.flatMap(([error]) => Effect.fail(error))
   )
 
 /** Commands.M3 */
-const diskError = (store: Dependencies["store"], isHanded: () => boolean): Effect.Effect<StorageError> =>
+const diskError = (store: Parts["store"], isHanded: () => boolean): Effect.Effect<StorageError> =>
   store.check.pipe(
     Effect.as("The database answers again."),
     Effect.catchTag("StorageError", ({ message }) => Effect.succeed(message)),

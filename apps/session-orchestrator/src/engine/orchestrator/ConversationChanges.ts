@@ -12,30 +12,21 @@ import type { Command, ConversationState, Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { ConversationNotFound, Conversations, InvalidRequest } from "../conversation/Conversations.ts"
-import { knownTarget, type Providers } from "../conversation/Providers.ts"
-import type { Session, Sessions } from "../session/Session.ts"
-import type { Store } from "../../storage/Store.ts"
+import { knownTarget } from "../conversation/Providers.ts"
+import type { Session } from "../session/Session.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 import type * as TurnWait from "../pacing/TurnWait.ts"
 import * as Commands from "./Commands.ts"
 import * as ConversationViews from "./ConversationViews.ts"
-
-/** The parts that changes use. */
-export interface Dependencies {
-  /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
-  readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
-  readonly sessions: Sessions
-  readonly store: Pick<Store["Service"], "change">
-  readonly providers: Providers["Service"]
-}
+import type { Parts } from "./Parts.ts"
 
 /** Carries out a command that changes the conversation. */
 export const perform = (
-  dependencies: Dependencies,
+  parts: Parts,
   command: Command.SettingCommand,
   { ifOther = false }: Parameters<Conversations["Service"]["change"]>[1] = {}
 ): Effect.Effect<void, ConversationNotFound | InvalidRequest | StorageError> => {
-  const { find, providers, sessions, store } = dependencies
+  const { find, providers, sessions, store } = parts
   const { conversationId: id } = command
   switch (command.type) {
     case "set-auto-retry":
@@ -46,7 +37,7 @@ export const perform = (
       })
     case "set-model": {
       const { model } = command
-      const changed = change(dependencies, id, (session, conversation) =>
+      const changed = change(parts, id, (session, conversation) =>
         Effect.gen(function* () {
           if (ifOther && conversation.model === model) return
           const modelSince = yield* Clock.currentTimeMillis
@@ -57,7 +48,7 @@ export const perform = (
       return Effect.andThen(knownTarget(model, providers), changed)
     }
     case "set-tool-answers":
-      return changeToolAnswers(dependencies, id, () => command.toolAnswers)
+      return changeToolAnswers(parts, id, () => command.toolAnswers)
     default:
       return command satisfies never
   }
@@ -65,15 +56,15 @@ export const perform = (
 
 /** Replaces the answers that hold for every call of a tool, from the answers until now. */
 export const changeToolAnswers = (
-  dependencies: Dependencies,
+  parts: Parts,
   id: Ids.ConversationId,
   answersAfter: (before: ConversationState.ToolAnswers) => ConversationState.ToolAnswers
 ): Effect.Effect<void, ConversationNotFound | StorageError> =>
-  change(dependencies, id, (session, { toolAnswers = {} }) =>
+  change(parts, id, (session, { toolAnswers = {} }) =>
     Effect.suspend(() => {
       const answers = answersAfter(toolAnswers)
       const set = () => session.change({ toolAnswers: Object.keys(answers).length === 0 ? undefined : answers })
-      return Effect.tap(dependencies.store.change(id, { toolAnswers: answers }), () => Effect.sync(set))
+      return Effect.tap(parts.store.change(id, { toolAnswers: answers }), () => Effect.sync(set))
     })
   )
 
@@ -81,7 +72,7 @@ export const changeToolAnswers = (
 
 /** Changes wait for each other, and acceptances for them. */
 const change = (
-  { find, sessions }: Dependencies,
+  { find, sessions }: Parts,
   id: Ids.ConversationId,
   make: (session: Session, conversation: Conversation) => Effect.Effect<void, StorageError>
 ): Effect.Effect<void, ConversationNotFound | StorageError> =>
@@ -96,21 +87,21 @@ type Answered = Extract<TurnWait.Command, { readonly type: "answered" }>
 
 /** Records the answer for the tool, and gives it to the other calls of the tool that wait. The answer to the call itself is the caller's. */
 export const answerAlways = Effect.fnUntraced(function* (
-  dependencies: Dependencies & Commands.Dependencies & ConversationViews.Dependencies,
+  parts: Parts,
   conversation: Conversation,
   address: Commands.Address,
   command: Answered
 ): Effect.fn.Return<void, ConversationNotFound | StorageError | TurnStopped.TurnStopped> {
-  const { retry, turnId } = yield* ConversationViews.stateOf(dependencies, conversation)
+  const { retry, turnId } = yield* ConversationViews.stateOf(parts, conversation)
   if (address.turnId !== undefined && address.turnId !== turnId) return
   const calls = retry?.asks?.calls ?? []
   const toolName = calls.find(({ toolCallId }) => toolCallId === command.toolCallId)?.toolName
   if (toolName === undefined) return
   const answer = command.approved ? "approve" : "refuse"
-  yield* changeToolAnswers(dependencies, address.conversationId, (before) => ({ ...before, [toolName]: answer }))
+  yield* changeToolAnswers(parts, address.conversationId, (before) => ({ ...before, [toolName]: answer }))
   for (const { toolCallId, toolName: name } of calls) {
     if (name !== toolName || toolCallId === command.toolCallId) continue
     const by = { ...command.by, commandId: globalThis.crypto.randomUUID() }
-    yield* Commands.steer(dependencies, { ...address, turnId }, { ...command, toolCallId, by })
+    yield* Commands.steer(parts, { ...address, turnId }, { ...command, toolCallId, by })
   }
 })

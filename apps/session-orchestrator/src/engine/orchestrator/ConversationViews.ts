@@ -16,42 +16,30 @@ import { type ConversationState, type Ids, type TurnEvent, Target, defined } fro
 import { Effect, Option, type Scope, Struct, Clock } from "effect"
 import { RetryPolicy, Routes } from "@holdfast/policy"
 import type { TurnCounts } from "../conversation/Conversations.ts"
-import type { Defaults } from "../conversation/Defaults.ts"
-import type { TurnLog } from "../../storage/TurnLog.ts"
-import type { Parked, Parking } from "../parking/Parking.ts"
+import type { Parked } from "../parking/Parking.ts"
 import * as InProgress from "../session/InProgress.ts"
-import type { Session, Sessions } from "../session/Session.ts"
+import type { Session } from "../session/Session.ts"
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
-import type { Store } from "../../storage/Store.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 import * as TurnPlan from "../turn/TurnPlan.ts"
 import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
-
-/** The parts that views are made from. */
-export interface Dependencies {
-  readonly store: Pick<Store["Service"], "turn" | "lastTurn">
-  readonly log: Pick<TurnLog["Service"], "load">
-  readonly sessions: Sessions
-  readonly parking: Parking
-  readonly defaults: Defaults["Service"]
-  readonly next: NextDependencies
-}
+import type { Parts } from "./Parts.ts"
 
 /** Holds the session of a conversation for a watcher. The wait of a parked turn is in progress there too. */
 export const watched = Effect.fnUntraced(function* (
-  dependencies: Dependencies,
+  parts: Parts,
   conversation: Conversation
 ): Effect.fn.Return<Session, StorageError, Scope.Scope> {
-  const { parking, sessions } = dependencies
+  const { parking, sessions } = parts
   const { conversationId } = conversation
   const session = yield* sessions.hold(conversationId)
   const parked = parking.find(conversationId)
   if (parked === undefined) return session
   const { inProgress } = session.hub
   if (inProgress.retry === undefined) {
-    const records = yield* dependencies.log.load(parked.turnId)
-    const event = yield* retryOf(dependencies, conversation, parked.turnId, records)
+    const records = yield* parts.log.load(parked.turnId)
+    const event = yield* retryOf(parts, conversation, parked.turnId, records)
     // The turn may have been taken up while its records were read.
     if (event === undefined || parking.find(conversationId) !== parked) return session
     inProgress.live(event)
@@ -62,35 +50,34 @@ export const watched = Effect.fnUntraced(function* (
 
 /** The state of a conversation, with the target of its next attempt. */
 export const stateOf = Effect.fnUntraced(function* (
-  dependencies: Dependencies,
+  parts: Parts,
   conversation: Conversation
 ): Effect.fn.Return<ConversationState.ConversationState, StorageError> {
-  const { defaults, next, parking, sessions } = dependencies
+  const { defaults, parking, sessions } = parts
   const { conversationId } = conversation
   const session = sessions.find(conversationId)
-  const parked =
-    parking.find(conversationId) ?? (session?.head ? undefined : yield* leftCall(dependencies, conversationId))
-  const records = parked === undefined ? [] : yield* dependencies.log.load(parked.turnId)
-  const recorded = parked === undefined ? undefined : yield* retryOf(dependencies, conversation, parked.turnId, records)
+  const parked = parking.find(conversationId) ?? (session?.head ? undefined : yield* leftCall(parts, conversationId))
+  const records = parked === undefined ? [] : yield* parts.log.load(parked.turnId)
+  const recorded = parked === undefined ? undefined : yield* retryOf(parts, conversation, parked.turnId, records)
   const until = parked?.heldUntil
   const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
   const state = withoutModel(conversation, session, wait)
   const model =
     state.status === "idle"
-      ? yield* nextTargetOf(next, conversation, TurnSetting.policyOf(conversation, defaults))
+      ? yield* nextTargetOf(parts, conversation, TurnSetting.policyOf(conversation, defaults))
       : (wait?.target ?? session?.hub.inProgress.target ?? conversation.model)
   if (state.retry === undefined || state.turnId === undefined) return { ...state, model }
   const upcoming = upcomingOf(
     { ...TurnSetting.policyOf(conversation, defaults), enabled: state.autoRetryEnabled },
     TurnSetting.targetOf(model),
     // A turn in memory has its state while the database is away, without the waits behind the present one.
-    parked === undefined ? yield* Effect.orElseSucceed(dependencies.log.load(state.turnId), () => []) : records
+    parked === undefined ? yield* Effect.orElseSucceed(parts.log.load(state.turnId), () => []) : records
   )
   return { ...state, retry: { ...state.retry, ...defined({ upcoming }) }, model }
 })
 
 /** The number of turns in each status. */
-export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "sessions">): TurnCounts => {
+export const countsOf = ({ parking, sessions }: Parts): TurnCounts => {
   const counts = { running: 0, retrying: parking.size, queued: 0 }
   for (const { hub, turns } of sessions)
     for (const { draft, residence } of turns) {
@@ -105,7 +92,7 @@ export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "
 
 /** The turn of a held call whose program has left: it is on disk alone, and waits for the program (rule X13). */
 const leftCall = (
-  { store }: Pick<Dependencies, "store">,
+  { store }: Parts,
   conversationId: Ids.ConversationId
 ): Effect.Effect<Pick<Parked, "turnId" | "heldUntil"> | undefined, StorageError> =>
   HeldCallIds.isHeld(conversationId)
@@ -117,7 +104,7 @@ const leftCall = (
 
 /** The `provider-retry` of a parked turn, made from its records. */
 const retryOf = (
-  { defaults, store }: Pick<Dependencies, "defaults" | "store">,
+  { defaults, store }: Parts,
   conversation: Conversation,
   turnId: Ids.TurnId,
   records: ReadonlyArray<Records.Stored>
@@ -170,14 +157,9 @@ const retryStateOf = (event: TurnEvent.ProviderRetry) => {
   return { attempt: retry.attempt, retryAt: retry.retryAt, retry }
 }
 
-/** The services that the answer is read from. */
-interface NextDependencies extends Omit<TurnPorts.RouterDependencies, "countTokens"> {
-  readonly log: Pick<TurnLog["Service"], "history">
-}
-
 /** `provider/model` that the next turn of a conversation begins on. Nothing is read if there is only one target. */
 const nextTargetOf = (
-  { log, standings, ...known }: NextDependencies,
+  { defaults: { models }, log, providers: { credentials }, standings }: Parts,
   { conversationId, model, modelSince }: Conversation,
   policy: RetryPolicy.RetryPolicy
 ): Effect.Effect<string, StorageError> => {
@@ -197,7 +179,7 @@ const nextTargetOf = (
       state: undefined,
       request: { system: undefined, messages: [], tools: [] }
     }
-    const { route } = Routes.begin(policy, question, { ...known, standing, countTokens: () => 0 }, now)
+    const { route } = Routes.begin(policy, question, { credentials, models, standing, countTokens: () => 0 }, now)
     return Target.format(route.target)
   })
 }

@@ -4,19 +4,15 @@
  * Turns that the last process did not seal are taken up at the start, oldest first (`Acceptance.takeUp`). Calls about a conversation wait
  * until that is done.
  */
-import { StorageError } from "@holdfast/journal"
+import type { StorageError } from "@holdfast/journal"
 import { History, Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
-import { Context, Deferred, Duration, Effect, Layer, Option, Schedule, Stream } from "effect"
-import { DatabaseWait } from "@holdfast/journal/sql"
+import { Context, Duration, Effect, Layer, Option, Schedule, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
-import { Sessions } from "../session/Session.ts"
+import type { Sessions } from "../session/Session.ts"
 import * as Watching from "../session/Watching.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
-import type { Store } from "../../storage/Store.ts"
-import type { Conversation } from "../../storage/Stored.ts"
-import { Tenancy } from "../../storage/sqlite/Tenancy.ts"
-import { Condition } from "../../base/system/Condition.ts"
+import type { Condition } from "../../base/system/Condition.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Commands from "./Commands.ts"
 import * as ConversationChanges from "./ConversationChanges.ts"
@@ -25,7 +21,8 @@ import * as TurnOutcomes from "./TurnOutcomes.ts"
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
 import { HeldTurns } from "./HeldTurns.ts"
 import * as NewConversation from "./NewConversation.ts"
-import * as TurnQueue from "./TurnQueue.ts"
+import { collect, type Parts } from "./Parts.ts"
+import type * as TurnQueue from "./TurnQueue.ts"
 
 /** Runs turns while its scope is open. Turns that it does not seal are left for the next process. */
 export const layer = Layer.effectContext(Effect.suspend(() => asContext))
@@ -59,7 +56,7 @@ export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp
  *
  * A database that cannot be read is asked again every `INTERVAL`; until then the service reports that it is not ready, and why.
  */
-export const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Service"]): Effect.Effect<void> =>
+export const takeUp = (acceptance: Parts, condition: Condition["Service"]): Effect.Effect<void> =>
   Effect.andThen(
     condition.setStarting("The turns that the last process left unfinished are being taken up."),
     Effect.timed(Acceptance.takeUp(acceptance))
@@ -82,7 +79,7 @@ export const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition
 const INTERVAL = "5 seconds"
 
 const loggedStart = (
-  { tenancy: { predecessor } }: Acceptance.Dependencies,
+  { tenancy: { predecessor } }: Parts,
   { turns, waiting }: Acceptance.TakenUp,
   duration: Duration.Duration
 ): Effect.Effect<void> =>
@@ -94,68 +91,9 @@ const loggedStart = (
           `${waiting} of them ${waiting === 1 ? "waits for its" : "wait for their"} time.`
       )
 
-/** Waits until the start is done: as long as for a silent database. Then it fails with the error of the start. */
-const startDone = ({ isStarted, started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>
-  Effect.suspend(() =>
-    isStarted()
-      ? Effect.void
-      : Effect.timeoutOrElse(started, {
-          duration: DatabaseWait.SILENCE_LIMIT,
-          orElse: () =>
-            Effect.flatMap(starting, (work) =>
-              work === undefined ? Effect.void : Effect.fail(new StorageError({ message: work }))
-            )
-        })
-  )
-
 const asContext = Effect.map(make({ takesUp: true }), ({ conversations, heldTurns }) =>
   Context.make(Conversations, conversations).pipe(Context.add(HeldTurns, heldTurns))
 )
-
-/** The parts of an orchestrator. Its turns stop, unsealed, with the scope. */
-const collect = Effect.gen(function* () {
-  const condition = yield* Condition
-  const down = yield* Deferred.make<void>()
-  const services = yield* TurnServices.collect(new Sessions(), down)
-  const queue = yield* TurnQueue.make(services)
-  yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
-  const { defaults, log, providers, sessions, standings, store } = services
-  return {
-    ...services,
-    condition,
-    queue,
-    parking: queue.parking,
-    find: finder(sessions, store, condition),
-    started: startDone(condition),
-    stopping: Deferred.await(down),
-    next: { log, standings, credentials: providers.credentials, models: defaults.models },
-    tenancy: yield* Tenancy,
-    receivers: defaults.receivers ?? [],
-    doubtful: new Set<Ids.ConversationId>()
-  }
-})
-
-type Parts = Effect.Success<typeof collect>
-
-type Find = (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
-
-/** Finds a conversation: in its session, or in the store once the start is done. */
-const finder =
-  (sessions: Sessions, store: Store["Service"], condition: Condition["Service"]): Find =>
-  (conversationId) =>
-    Effect.suspend(() => {
-      const present = (conversation: Conversation) =>
-        sessions.find(conversationId)?.present(conversation) ?? conversation
-      const known = sessions.find(conversationId)?.conversation
-      if (known !== undefined) return Effect.succeed(present(known))
-      return Effect.flatMap(
-        Effect.andThen(startDone(condition), store.conversation(conversationId)),
-        Option.match({
-          onNone: () => Effect.fail(new ConversationNotFound({ conversationId })),
-          onSome: (conversation) => Effect.succeed(present(conversation))
-        })
-      )
-    })
 
 const conversations = (parts: Parts): Conversations["Service"] => {
   const { condition, defaults, find, log, ownership, providers, sessions, store, tools } = parts

@@ -5,24 +5,13 @@ import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import type { TurnResult } from "../conversation/Conversations.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
-import type { Store } from "../../storage/Store.ts"
 import type { StoredEvent, Turn } from "../../storage/Stored.ts"
-import type { Seals } from "../session/Seals.ts"
-import type { TurnQueue } from "./TurnQueue.ts"
-
-/** The parts that outcomes are read from. */
-interface OutcomeDependencies {
-  readonly store: Pick<Store["Service"], "turn" | "turnEvents">
-  readonly queue: Pick<TurnQueue, "has"> & { readonly seals: Pick<Seals, "await" | "awaitHere"> }
-}
+import type { Parts } from "./Parts.ts"
 
 type ResultError = StorageError | TurnStopped.TurnStopped
 
 /** A turn's row. Callers have the id from an acceptance, so the turn exists. */
-export const turnOf = (
-  { store }: Pick<OutcomeDependencies, "store">,
-  turnId: Ids.TurnId
-): Effect.Effect<Turn, StorageError> =>
+export const turnOf = ({ store }: Pick<Parts, "store">, turnId: Ids.TurnId): Effect.Effect<Turn, StorageError> =>
   Effect.map(
     store.turn(turnId),
     Option.getOrThrowWith(() => new Error(`turn ${turnId} was never accepted`))
@@ -30,18 +19,18 @@ export const turnOf = (
 
 /** Waits for a turn's end, and reads its answer. Fails with `TurnStopped` if this process does not run the turn. */
 export const resultOf = Effect.fnUntraced(function* (
-  dependencies: OutcomeDependencies,
+  parts: Parts,
   turnId: Ids.TurnId,
   within: Ids.ConversationId | undefined
 ): Effect.fn.Return<TurnResult, ResultError> {
-  const end = yield* sealOf(dependencies, turnId, within)
-  const events = yield* dependencies.store.turnEvents(end.turnId)
+  const end = yield* sealOf(parts, turnId, within)
+  const events = yield* parts.store.turnEvents(end.turnId)
   return { turnId: end.turnId, end, text: ModelAnswer.textOf(events.map(({ event }) => event)) }
 })
 
 /** A turn's events until now. An unsealed turn must run in this process: otherwise its end would never be reported here. */
 export const eventsOf = (
-  { queue, store }: OutcomeDependencies,
+  { queue, store }: Parts,
   turn: Pick<Turn, "conversationId" | "turnId">
 ): Effect.Effect<ReadonlyArray<StoredEvent>, ResultError> =>
   Effect.suspend(() => {
@@ -57,24 +46,21 @@ export const eventsOf = (
 
 /** A turn that is here needs no database. */
 const sealOf = (
-  dependencies: OutcomeDependencies,
+  parts: Parts,
   turnId: Ids.TurnId,
   within: Ids.ConversationId | undefined
 ): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
-  if (within === undefined) return anySealOf(dependencies, turnId)
-  const { queue } = dependencies
+  if (within === undefined) return anySealOf(parts, turnId)
+  const { queue } = parts
   const here = queue.seals.awaitHere(turnId, () => queue.has({ conversationId: within, turnId }))
-  return Effect.flatMap(here, (end) => (end === undefined ? anySealOf(dependencies, turnId) : Effect.succeed(end)))
+  return Effect.flatMap(here, (end) => (end === undefined ? anySealOf(parts, turnId) : Effect.succeed(end)))
 }
 
 /** Subscribes first and reads second, so that a seal between the two is not missed. */
-const anySealOf = (
-  dependencies: OutcomeDependencies,
-  turnId: Ids.TurnId
-): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
-  const { queue } = dependencies
+const anySealOf = (parts: Parts, turnId: Ids.TurnId): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
+  const { queue } = parts
   const stored = Effect.flatMap(
-    turnOf(dependencies, turnId),
+    turnOf(parts, turnId),
     (turn): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
       if (turn.end !== undefined) return Effect.succeed(turn.end)
       return queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))

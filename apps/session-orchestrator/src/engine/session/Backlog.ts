@@ -51,15 +51,14 @@ export class Place {
 
   /** The frames from here to the end of a page, and the place behind them: at least one frame, if one follows. */
   take(): Taken {
-    if (this.taken !== undefined) return this.taken
-    const frames: Array<Frame> = []
-    let to: Place = this
-    while (to.frame !== undefined && to.next !== undefined && to.page === this.page) {
-      frames.push(to.frame)
-      to = to.next
-    }
+    const { frame, next, page, taken: known } = this
+    if (known !== undefined) return known
+    if (frame === undefined || next === undefined) return { frames: [], to: this }
+    const frames = [frame]
+    let to = next
+    for (; to.frame !== undefined && to.next !== undefined && to.page === page; to = to.next) frames.push(to.frame)
     const taken = { frames, to }
-    if (to.page !== this.page) this.taken = taken
+    if (to.page !== page) this.taken = taken
     return taken
   }
 }

@@ -5,6 +5,7 @@ import { GivenRecords } from "@holdfast/kernel/testing"
 import { Effect } from "effect"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
+import type { Parts } from "../../../src/engine/orchestrator/Parts.ts"
 import * as Orchestrator from "../../../src/engine/orchestrator/Orchestrator.ts"
 import * as Condition from "../../../src/base/system/Condition.ts"
 import type { Parking } from "../../../src/engine/parking/Parking.ts"
@@ -33,7 +34,7 @@ const given = Effect.gen(function* () {
     find: () => undefined,
     park: (_: unknown, turn: string, wakeAt: number) => void done.push(`park ${turn} until ${wakeAt}`)
   } as unknown as Parking // the part of it that acceptance uses
-  const queue: Acceptance.Dependencies["queue"] = {
+  const queue: Pick<Parts["queue"], "add" | "has" | "parking"> = {
     parking,
     add: (_, turn) =>
       Effect.sync(() => {
@@ -43,22 +44,26 @@ const given = Effect.gen(function* () {
       }),
     has: ({ turnId }) => has.has(turnId)
   }
-  const dependencies = (): Acceptance.Dependencies => ({
-    started: Effect.void,
-    find: (id) => Effect.map(store.conversation(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
-    store,
-    log,
-    interruptions,
-    receivers: [],
-    sessions: new Sessions(),
-    queue,
-    tenancy: { predecessor: state.predecessor },
-    gates: Gates.noop,
-    providers: { names: state.providers },
-    life: "life 2",
-    isStopping: () => state.isStopping,
-    doubtful: new Set()
-  })
+  const dependencies = (): Parts => {
+    const given: Partial<Parts> = {
+      started: Effect.void,
+      find: (id) =>
+        Effect.map(store.conversation(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
+      store,
+      log,
+      interruptions,
+      receivers: [],
+      sessions: new Sessions(),
+      queue: queue as Parts["queue"],
+      tenancy: { predecessor: state.predecessor },
+      gates: Gates.noop,
+      providers: { names: state.providers } as Parts["providers"],
+      life: "life 2",
+      isStopping: () => state.isStopping,
+      doubtful: new Set()
+    }
+    return given as Parts
+  }
   const accepted = (n: number, of: number) => Logged.accept(NumberedData.turn(n, of))
   /** The turn's process dies `deaths` times. */
   const died = (n: number, deaths: number) =>
