@@ -91,22 +91,8 @@ export const wakeEarly = ({ isProbe }: Pick<GateTicket, "isProbe">): Command => 
   by: { commandId: globalThis.crypto.randomUUID(), origin: isProbe ? ORIGINS.probe : ORIGINS.room }
 })
 
-/** A gate and its turns at one moment. Times are in epoch milliseconds. */
-export interface GateView {
-  readonly phase: ReturnType<typeof Gate.phaseOf>
-  /** Calls under way. */
-  readonly underway: number
-  /** The number of calls under way up to which due turns call. */
-  readonly room: number
-  readonly last: { readonly failure: Failure.Failure; readonly at: number } | undefined
-  /** Turns that wait; with those that are held. */
-  readonly waiting: number
-  readonly held: number
-  /** When a call last had content; 0: never. */
-  readonly answeredAt: number
-  /** When a turn calls at the latest; infinity: none waits, or a call of another turn decides. */
-  readonly nextTryAt: number
-}
+/** A gate and its turns at one moment. */
+export type GateView = Gatekeeper["view"]
 
 /** A call in progress. Reports after its end change nothing. */
 export interface Call {
@@ -147,19 +133,24 @@ export class Gatekeeper {
     return this.sleepers.held === 0 && !Gate.isOff(this.sleepers.gate)
   }
 
-  /** The gate and its turns now, for a report. */
-  get view(): GateView {
+  /** The gate and its turns now, for a report. Times are in epoch milliseconds. */
+  get view() {
     const { gate, held, nextLookAt, sleeping, waiting } = this.sleepers
     const { answeredAt, failure, refusedAt, under } = gate
     const phase = Gate.phaseOf(gate)
     return {
-      phase: phase === "ramp" && waiting === 0 ? "open" : phase,
+      phase: phase === "ramp" && waiting === 0 ? ("open" as const) : phase,
+      /** Calls under way. */
       underway: under,
+      /** The number of calls under way up to which due turns call. */
       room: phase === "shut" ? 1 : Gate.roomOf(gate),
       last: failure && { failure, at: refusedAt },
+      /** Turns that wait; with those that are held. */
       waiting,
       held,
+      /** When a call last had content; 0: never. */
       answeredAt: Math.max(0, answeredAt),
+      /** When a turn calls at the latest; infinity: none waits, or a call of another turn decides. */
       nextTryAt: sleeping.reduce((first, { since, waitMs }) => Math.min(first, since + waitMs), nextLookAt)
     }
   }

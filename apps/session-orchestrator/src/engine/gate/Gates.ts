@@ -27,21 +27,9 @@ export interface KnownGate {
 }
 
 /** Finds the gate and the limits for a route, and what is known of both. */
-export class Gates extends Context.Service<
-  Gates,
-  {
-    /** The gatekeeper of a route; `undefined` if there are no gates. */
-    readonly of: (route: Route.Route) => Gatekeeper | undefined
-    /** The limiter of a provider, for all its models and credentials together; `undefined` if it has no limits. */
-    readonly limiterOf: (provider: string) => Limiter | undefined
-    /** The routes that have a gate since they were called, each with its credential. */
-    readonly routes: () => ReadonlyArray<Route.Route>
-    /** What is known of each of these routes, in their order. */
-    readonly read: (routes: ReadonlyArray<Route.Route>) => Effect.Effect<ReadonlyArray<KnownGate>, StorageError>
-    /** The limiters that have been used, by provider. */
-    readonly limiters: ReadonlyMap<string, Limiter>
-  }
->()("@holdfast/session-orchestrator/gate/Gates") {}
+export class Gates extends Context.Service<Gates, Omit<Effect.Success<ReturnType<typeof make>>, "gatekeepers">>()(
+  "@holdfast/session-orchestrator/gate/Gates"
+) {}
 
 /** Finds a provider's endpoint. `undefined`: the provider has no gate. */
 export type EndpointOf = (provider: string) => Endpoint | undefined
@@ -262,7 +250,7 @@ const make = Effect.fnUntraced(function* (
     limiters.set(provider, limiter)
     return limiter
   }
-  const read: Gates["Service"]["read"] = (asked) => {
+  const read = (asked: ReadonlyArray<Route.Route>): Effect.Effect<ReadonlyArray<KnownGate>, StorageError> => {
     const keys = asked.map((route) => {
       const endpoint = endpointOf(route.target.provider)
       return endpoint === undefined ? undefined : keyOf(route, endpoint)
@@ -275,5 +263,17 @@ const make = Effect.fnUntraced(function* (
       )
     })
   }
-  return { gatekeepers, limiters, limiterOf, of, read, routes: () => Array.from(routes.values()) }
+  return {
+    gatekeepers,
+    /** The gatekeeper of a route; `undefined` if there are no gates. */
+    of,
+    /** The limiter of a provider, for all its models and credentials together; `undefined` if it has no limits. */
+    limiterOf,
+    /** The limiters that have been used, by provider. */
+    limiters,
+    /** The routes that have a gate since they were called, each with its credential. */
+    routes: () => Array.from(routes.values()),
+    /** What is known of each of these routes, in their order. */
+    read
+  }
 })

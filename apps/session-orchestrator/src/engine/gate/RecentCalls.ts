@@ -22,12 +22,7 @@ export interface EndedCall {
 }
 
 /** The calls of one endpoint. */
-export interface Counted extends Pick<EndedCall, "target" | "credential"> {
-  readonly lastHour: Health.HourlyCalls
-  /** Epoch milliseconds; absent: it has not answered since this process began. */
-  readonly lastAnswerAt: number | undefined
-  readonly lastFailure: { readonly failure: Failure.Failure; readonly at: number } | undefined
-}
+export type Counted = ReturnType<CallCounts["read"]>[number]
 
 /** The counts of this process. */
 export class RecentCalls extends Context.Service<RecentCalls, CallCounts>()(
@@ -64,7 +59,7 @@ export class CallCounts {
   }
 
   /** Every endpoint that was called, with its calls of the hour before `now`, in epoch milliseconds. */
-  readonly read = (now: number): ReadonlyArray<Counted> =>
+  readonly read = (now: number) =>
     Array.from(this.endpoints.values(), ({ minutes, ...rest }) => ({ ...rest, lastHour: lastHour(minutes, now) }))
 }
 
@@ -96,6 +91,7 @@ interface Minute {
 interface Endpoint extends Pick<EndedCall, "target" | "credential"> {
   /** By the rest of their number: an older minute makes room for a new one. */
   readonly minutes: Array<Minute | undefined>
+  /** Epoch milliseconds; absent: it has not answered since this process began. */
   lastAnswerAt: number | undefined
   lastFailure: { readonly failure: Failure.Failure; readonly at: number } | undefined
 }

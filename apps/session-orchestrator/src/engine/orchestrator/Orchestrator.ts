@@ -5,9 +5,9 @@
  * until that is done.
  */
 import type { StorageError } from "@holdfast/journal"
-import { History, Push } from "@holdfast/kernel/host"
+import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
-import { Context, Duration, Effect, Layer, Option, Schedule, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Schedule, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
 import type { Sessions } from "../session/Session.ts"
 import * as Watching from "../session/Watching.ts"
@@ -18,8 +18,7 @@ import * as Commands from "./Commands.ts"
 import * as ConversationChanges from "./ConversationChanges.ts"
 import * as ConversationViews from "./ConversationViews.ts"
 import * as TurnOutcomes from "./TurnOutcomes.ts"
-import * as HeldCallIds from "../../storage/HeldCallIds.ts"
-import { HeldTurns } from "./HeldTurns.ts"
+import { HeldTurns, of as heldTurnsOf } from "./HeldTurns.ts"
 import * as NewConversation from "./NewConversation.ts"
 import { collect, type Parts } from "./Parts.ts"
 import type * as TurnQueue from "./TurnQueue.ts"
@@ -48,7 +47,7 @@ export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp
     giveUp: (isMeant) => queue.giveUp(isMeant),
     headOf: (id) => Commands.headOf(parts, id)
   }
-  return { conversations: own, heldTurns: heldTurns(parts, own), charge }
+  return { conversations: own, heldTurns: heldTurnsOf(parts, own), charge }
 })
 
 /**
@@ -135,37 +134,6 @@ const conversations = (parts: Parts): Conversations["Service"] => {
     messages: (id) => Effect.andThen(find(id), log.history(id))
   }
 }
-
-const heldTurns = (parts: Parts, { abort }: Conversations["Service"]): HeldTurns["Service"] => {
-  const { condition, log, queue, sessions, store } = parts
-  return {
-    // They have been accepted or resumed: the start has nothing of them.
-    conversations: { abort, result: (turnId, within) => TurnOutcomes.resultOf(parts, turnId, within) },
-    choose: (make) => make(),
-    begin: (conversation, turn, sealed) =>
-      queue.draft(
-        sessions.wake(conversation.conversationId),
-        { conversation, turn, history: [], persisted: OPENING },
-        sealed
-      ),
-    accept: (conversation, draft) => Acceptance.acceptDraft(parts, conversation, draft),
-    lastAttempt: (turnId) => Effect.map(log.load(turnId), (records) => History.of(records).attempts.at(-1)),
-    release: (id) => queue.release(id),
-    resume: (id) =>
-      Effect.andThen(
-        condition.started,
-        Effect.suspend(() => {
-          queue.readmit(id)
-          const isEnded = Effect.map(store.turn(HeldCallIds.turnOf(id)), Option.isSome)
-          return Effect.flatMap(Acceptance.recover(parts, id), (isThere) => (isThere ? Effect.succeed(true) : isEnded))
-        })
-      ),
-    unsealed: log.tail(HeldCallIds.isHeld)
-  }
-}
-
-/** The types of the first events of a turn with a prompt, which are on disk when it has been accepted. */
-const OPENING = ["turn-start", "message"] as const
 
 const watchTurn = Effect.fnUntraced(function* (
   parts: Parts,

@@ -14,15 +14,9 @@ import { ConversationNotFound, Conversations } from "../conversation/Conversatio
 import { Deletions } from "../../storage/Deletions.ts"
 
 /** Deletes conversations of a service. */
-export class Removal extends Context.Service<
-  Removal,
-  {
-    /** Deletes a conversation and everything in it. */
-    readonly remove: (
-      id: Ids.ConversationId
-    ) => Effect.Effect<void, ConversationNotFound | StorageError | TurnStopped.TurnStopped>
-  }
->()("@holdfast/session-orchestrator/orchestrator/Removal") {}
+export class Removal extends Context.Service<Removal, Effect.Success<typeof make>>()(
+  "@holdfast/session-orchestrator/orchestrator/Removal"
+) {}
 
 /** Tries to end the turns of a conversation while new ones are accepted. */
 const MOST_IDLE = 5
@@ -37,32 +31,34 @@ export const ended = (ending: Effect.Effect<void, StorageError>): Effect.Effect<
     Effect.catchCause((cause) => Effect.logDebug("The streams of a deleted conversation were not ended.", cause))
   )
 
-/** Over the conversations and the storage of the service. */
-export const layer: Layer.Layer<Removal, never, Conversations | Deletions> = Layer.effect(
-  Removal,
-  Effect.gen(function* () {
-    const conversations = yield* Conversations
-    const deletions = yield* Deletions
-    return {
-      remove: Effect.fn("Removal.remove")(function* (id) {
-        /** Aborts that found nothing to end: a turn was about to be accepted, or another process runs it. */
-        let idle = 0
-        for (;;) {
-          const outcome = yield* deletions.conversation(id)
-          if (outcome === "missing") return yield* new ConversationNotFound({ conversationId: id })
-          if (outcome === "deleted") {
-            yield* ended(conversations.endStreams(id))
-            return yield* deletions.scrub
-          }
-          if (!(yield* conversations.abort(id))) idle++
-          if (idle > MOST_IDLE) {
-            return yield* new StorageError({
-              message: `Conversation ${id} has a turn that another process runs, and was not deleted. Wait for the turn's end, and try again.`,
-              concerns: "one"
-            })
-          }
+const make = Effect.gen(function* () {
+  const conversations = yield* Conversations
+  const deletions = yield* Deletions
+  return {
+    /** Deletes a conversation and everything in it. */
+    remove: Effect.fn("Removal.remove")(function* (
+      id: Ids.ConversationId
+    ): Effect.fn.Return<void, ConversationNotFound | StorageError | TurnStopped.TurnStopped> {
+      /** Aborts that found nothing to end: a turn was about to be accepted, or another process runs it. */
+      let idle = 0
+      for (;;) {
+        const outcome = yield* deletions.conversation(id)
+        if (outcome === "missing") return yield* new ConversationNotFound({ conversationId: id })
+        if (outcome === "deleted") {
+          yield* ended(conversations.endStreams(id))
+          return yield* deletions.scrub
         }
-      })
-    }
-  })
-)
+        if (!(yield* conversations.abort(id))) idle++
+        if (idle > MOST_IDLE) {
+          return yield* new StorageError({
+            message: `Conversation ${id} has a turn that another process runs, and was not deleted. Wait for the turn's end, and try again.`,
+            concerns: "one"
+          })
+        }
+      }
+    })
+  }
+})
+
+/** Over the conversations and the storage of the service. */
+export const layer: Layer.Layer<Removal, never, Conversations | Deletions> = Layer.effect(Removal, make)

@@ -10,14 +10,7 @@ import type { StorageError } from "@holdfast/journal"
 import { Ids, type Prompt } from "@holdfast/wire"
 import { Context, Effect, Layer, Option, Result } from "effect"
 import { isDeepStrictEqual } from "node:util"
-import {
-  Conversations,
-  type ConversationNotFound,
-  type CreateOptions,
-  type InvalidRequest,
-  type ShuttingDown,
-  TurnConflict
-} from "../conversation/Conversations.ts"
+import { Conversations, type CreateOptions, TurnConflict } from "../conversation/Conversations.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Store } from "../../storage/Store.ts"
 import type { Conversation } from "../../storage/Stored.ts"
@@ -33,74 +26,60 @@ interface Submission extends Omit<CreateOptions, "conversationId"> {
   readonly webhook?: string | undefined
 }
 
-/** A turn that is on disk. */
-interface Submitted {
-  readonly turnId: Ids.TurnId
-  readonly conversationId: Ids.ConversationId
-  /** False where the turn was there before. */
-  readonly isNew: boolean
-}
-
 /** Accepts turns with their conversations. */
-export class Submissions extends Context.Service<
-  Submissions,
-  {
-    /** Submits a turn. When it has succeeded the turn is on disk and will run. */
-    readonly submit: (
-      submission: Submission
-    ) => Effect.Effect<Submitted, InvalidRequest | ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
+export class Submissions extends Context.Service<Submissions, Effect.Success<typeof make>>()(
+  "@holdfast/session-orchestrator/orchestrator/Submissions"
+) {}
+
+const make = Effect.gen(function* () {
+  const conversations = yield* Conversations
+  const store = yield* Store
+  const defaults = yield* Defaults
+
+  const open = ({ labels, model, retry, system, title, tools }: Submission, conversationId?: Ids.ConversationId) =>
+    conversations.create({ conversationId, labels, model, system, retry, title, tools })
+
+  /** The conversation of a turn that was submitted before, as a whole or in part. */
+  const conversationFor = Effect.fnUntraced(function* (submission: Submission, turnId: Ids.TurnId) {
+    const turn = Option.getOrUndefined(yield* store.turn(turnId))
+    const own = Ids.ConversationId.make(turnId)
+    const id = turn?.conversationId ?? own
+    const conversation = Option.getOrUndefined(yield* store.conversation(id))
+    if (conversation === undefined) return { conversationId: yield* open(submission, own), isNew: true }
+    const difference = turn === undefined ? yield* takenBy(store, id) : undefined
+    const first = turn?.model === undefined ? conversation : { ...conversation, model: turn.model }
+    const refusal = difference ?? differenceOf(submission, first, defaults)
+    if (refusal !== undefined) {
+      return yield* new TurnConflict({ message: `Turn ${turnId} cannot be submitted: ${refusal} Choose another id.` })
+    }
+    return { conversationId: id, isNew: turn === undefined }
+  })
+
+  return {
+    /** Submits a turn. When it has succeeded the turn is on disk and will run; `isNew`: it was not there before. */
+    submit: Effect.fn("Submissions.submit")(function* (submission: Submission) {
+      const { labels, prompt, turnId, webhook } = submission
+      const { conversationId, isNew } =
+        turnId === undefined
+          ? { conversationId: yield* open(submission), isNew: true }
+          : yield* conversationFor(submission, turnId)
+      return {
+        turnId: yield* conversations.prompt(conversationId, {
+          prompt,
+          labels,
+          webhook,
+          turnId: turnId ?? NewId.turn(),
+          isSubmitted: true
+        }),
+        conversationId,
+        isNew
+      }
+    })
   }
->()("@holdfast/session-orchestrator/orchestrator/Submissions") {}
+})
 
 /** Over the conversations and the store of the service. */
-export const layer: Layer.Layer<Submissions, never, Conversations | Store | Defaults> = Layer.effect(
-  Submissions,
-  Effect.gen(function* () {
-    const conversations = yield* Conversations
-    const store = yield* Store
-    const defaults = yield* Defaults
-
-    const open = ({ labels, model, retry, system, title, tools }: Submission, conversationId?: Ids.ConversationId) =>
-      conversations.create({ conversationId, labels, model, system, retry, title, tools })
-
-    /** The conversation of a turn that was submitted before, as a whole or in part. */
-    const conversationFor = Effect.fnUntraced(function* (submission: Submission, turnId: Ids.TurnId) {
-      const turn = Option.getOrUndefined(yield* store.turn(turnId))
-      const own = Ids.ConversationId.make(turnId)
-      const id = turn?.conversationId ?? own
-      const conversation = Option.getOrUndefined(yield* store.conversation(id))
-      if (conversation === undefined) return { conversationId: yield* open(submission, own), isNew: true }
-      const difference = turn === undefined ? yield* takenBy(store, id) : undefined
-      const first = turn?.model === undefined ? conversation : { ...conversation, model: turn.model }
-      const refusal = difference ?? differenceOf(submission, first, defaults)
-      if (refusal !== undefined) {
-        return yield* new TurnConflict({ message: `Turn ${turnId} cannot be submitted: ${refusal} Choose another id.` })
-      }
-      return { conversationId: id, isNew: turn === undefined }
-    })
-
-    return {
-      submit: Effect.fn("Submissions.submit")(function* (submission) {
-        const { labels, prompt, turnId, webhook } = submission
-        const { conversationId, isNew } =
-          turnId === undefined
-            ? { conversationId: yield* open(submission), isNew: true }
-            : yield* conversationFor(submission, turnId)
-        return {
-          turnId: yield* conversations.prompt(conversationId, {
-            prompt,
-            labels,
-            webhook,
-            turnId: turnId ?? NewId.turn(),
-            isSubmitted: true
-          }),
-          conversationId,
-          isNew
-        }
-      })
-    }
-  })
-)
+export const layer: Layer.Layer<Submissions, never, Conversations | Store | Defaults> = Layer.effect(Submissions, make)
 
 // --- internal
 

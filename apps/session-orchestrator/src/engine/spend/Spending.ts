@@ -13,7 +13,7 @@
  * begun at another runner.
  */
 import type { StorageError } from "@holdfast/journal"
-import { type Observer, type Provider, RetryStrategy } from "@holdfast/kernel"
+import { type Provider, RetryStrategy } from "@holdfast/kernel"
 import { type History, ProviderCall } from "@holdfast/kernel/host"
 import { Count, defined, Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import type { WorkGroup } from "@holdfast/wire/api"
@@ -35,19 +35,7 @@ import * as TurnUse from "./TurnUse.ts"
 export const REREAD_MS = 60_000
 
 /** The limits of one process. */
-export interface Spending {
-  readonly listeners: Observer.Listeners
-  /** Returns the provider of a turn, whose calls are checked (Spending.P1). */
-  readonly checked: (provider: Provider.Provider["Service"], turn: CheckedTurn) => Provider.Provider["Service"]
-  /** Returns the strategy of a turn, which asks at a limit with `"then": "ask"`. */
-  readonly asking: <S extends Asking>(strategy: S, turnId: Ids.TurnId) => S
-  /** A turn that is not on disk has left: what it has spent counts for the day, and it is forgotten. */
-  readonly left: (turnId: Ids.TurnId) => void
-  /** Raises a limit, by default so that it allows as much again from now on (Spending.P6). */
-  readonly raise: (wanted: WorkGroup.RaiseLimit) => Effect.Effect<WorkGroup.RaisedLimit, InvalidRequest | StorageError>
-  /** Receives each limit that is raised here, by a command or by an answer, for the turns that ask about it. */
-  readonly raised: Stream.Stream<TurnEvent.LimitName>
-}
+export type Spending = Effect.Success<ReturnType<typeof make>>
 
 /** A strategy that decides, and may ask. */
 type Asking = RetryStrategy.Deciding & Pick<RetryStrategy.RetryStrategy["Service"], "ask">
@@ -98,7 +86,7 @@ export const shared = (settings: SpendSettings, sources: Sources): Effect.Effect
 export const make = Effect.fn("Spending.make")(function* (
   { isShared, limits, prices }: SpendSettings,
   { answered, log, lists, raises }: Sources
-): Effect.fn.Return<Spending, StorageError> {
+) {
   const clock = yield* Clock.Clock
   const logged = new Set<string>()
   const account = new SpendAccount({ limits, prices, timeZone: LocalTime.here(), isShared })
@@ -191,8 +179,10 @@ export const make = Effect.fn("Spending.make")(function* (
 
   return {
     listeners: account.listeners,
-    left: (turnId) => account.left(turnId),
-    checked: (provider, turn) => {
+    /** A turn that is not on disk has left: what it has spent counts for the day, and it is forgotten. */
+    left: (turnId: Ids.TurnId) => account.left(turnId),
+    /** Returns the provider of a turn, whose calls are checked (Spending.P1). */
+    checked: (provider: Provider.Provider["Service"], turn: CheckedTurn) => {
       account.resume(turn.turnId)
       const make = ProviderCall.of(provider)
       return ProviderCall.provider((request, world, listener) => {
@@ -226,15 +216,20 @@ export const make = Effect.fn("Spending.make")(function* (
         return ProviderCall.behind(Effect.andThen(warned(target), prepared(turn)), world, listener, () => decided())
       })
     },
-    asking: (strategy, turnId) => ({
+    /** Returns the strategy of a turn, which asks at a limit with `"then": "ask"`. */
+    asking: <S extends Asking>(strategy: S, turnId: Ids.TurnId): S => ({
       ...strategy,
       ask: (outlook, awaited) =>
         awaited !== undefined && Failure.isOfSpendLimit(awaited.failure)
           ? account.question(turnId, clock.currentTimeMillisUnsafe())
           : strategy.ask?.(outlook, awaited)
     }),
+    /** Receives each limit that is raised here, by a command or by an answer, for the turns that ask about it. */
     raised: Stream.fromPubSub(news),
-    raise: Effect.fn("Spending.raise")(function* (wanted) {
+    /** Raises a limit, by default so that it allows as much again from now on (Spending.P6). */
+    raise: Effect.fn("Spending.raise")(function* (
+      wanted: WorkGroup.RaiseLimit
+    ): Effect.fn.Return<WorkGroup.RaisedLimit, InvalidRequest | StorageError> {
       const refuse = (message: string) => new InvalidRequest({ message })
       const limit = limits[wanted.limit]
       const { conversationId, money, tag, tokens } = wanted
