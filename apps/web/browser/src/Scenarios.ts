@@ -247,7 +247,7 @@ const commands = async (rig: Rig): Promise<void> => {
     await prompt(page, "And now?")
     await seen(page, "Part")
     await button(page, "Stop this turn").click()
-    await seen(page, /^Stopped/)
+    await seen(page, /^Aborted/)
     await button(page, "Retry").click()
     await seen(page, "After the stop.")
     same(await page.locator(".message.user").count(), 2, "prompts of the person: a retry adds none")

@@ -149,7 +149,7 @@ type Of<Type> = Extract<ConversationView.HistoryEvent, { readonly type: Type }>
 const TurnEnd = ({ end }: { readonly end: Of<"turn-end"> }) => {
   const waitedMs = end.waitedMs ?? end.sleptMs
   const parts = [
-    end.status === "aborted" ? "Stopped" : undefined,
+    end.status === "aborted" ? "Aborted" : undefined,
     end.attempts > Math.max(1, end.steps) ? Count.of(end.attempts, "call") : undefined,
     waitedMs > 0 ? `waited ${Moments.duration(waitedMs)}` : undefined,
     end.usage.outputTokens === undefined ? undefined : `${end.usage.outputTokens} tokens of output`

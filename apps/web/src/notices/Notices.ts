@@ -71,7 +71,7 @@ const tagOf = ({ attempts, turnId }: Watched, kind: Kind): string =>
 const TITLES: Readonly<Record<Kind, string>> = {
   completed: "Answered",
   failed: "Failed",
-  aborted: "Stopped",
+  aborted: "Aborted",
   asks: "Asks you"
 }
 
