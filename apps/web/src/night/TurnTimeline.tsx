@@ -5,16 +5,22 @@
  * Only the rows in sight are drawn and read, so thousands of turns scroll like a few.
  */
 import type { PeriodReport } from "@holdfast/wire"
-import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react"
+import { useVirtualizer } from "@tanstack/react-virtual"
+import { memo, useCallback, useMemo, useRef, useState } from "react"
 import * as Moments from "../text/Moments.ts"
 import { GroupRow, rowsOf } from "./GroupRow.tsx"
 import * as Period from "./Period.ts"
-import * as VisibleRows from "./VisibleRows.ts"
 import * as CourseSpans from "./CourseSpans.ts"
 import { OutageSpans, type OutageSpansProps, type Selection, TurnRow } from "./TurnRow.tsx"
 import { useCourses } from "./useCourses.ts"
 import type { Night } from "./useNight.ts"
 import "./timeline.css"
+
+/** The height of each row in pixels; the style has the same. */
+const ROW_PX = 46
+
+/** Rows beyond both edges, so that a quick scroll shows no gaps. */
+const AROUND = 8
 
 interface TurnTimelineProps {
   readonly night: Night
@@ -28,11 +34,19 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
   const { turns, until } = night
   const moments = [...turns.map(({ acceptedAt }) => acceptedAt), ...outages.map(({ beganAt }) => beganAt)]
   const since = Period.begunOf(night.since, until, moments)
-  const { height, scroller, top } = useSight()
+  const scroller = useRef<HTMLDivElement>(null)
   const { opened, toggle } = useOpened()
   const rows = useMemo(() => rowsOf(turns, opened), [turns, opened])
-  const drawn = VisibleRows.drawn(rows.length, top, height)
-  const courses = useCourses(rows, drawn, until)
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: AROUND
+  })
+  const drawn = list.getVirtualItems()
+  const { index: first = 0, start = 0 } = drawn[0] ?? {}
+  const end = first + drawn.length
+  const courses = useCourses(rows, { first, end }, until)
   return (
     <>
       <Legend />
@@ -48,14 +62,14 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
         </div>
         <OutageLanes outages={outages} since={since} until={until} />
         <div className="rows" ref={scroller} tabIndex={0} role="region" aria-label="Turns on a line of time">
-          <div className="canvas" style={{ height: rows.length * VisibleRows.ROW_PX }}>
-            <ol style={{ transform: `translateY(${drawn.first * VisibleRows.ROW_PX}px)` }}>
-              {rows.slice(drawn.first, drawn.end).map((row, index) => (
+          <div className="canvas" style={{ height: list.getTotalSize() }}>
+            <ol style={{ transform: `translateY(${start}px)` }}>
+              {rows.slice(first, end).map((row, index) => (
                 <li
                   key={row.turn?.turnId ?? `group ${row.group?.key}`}
                   className={row.turn !== undefined && row.isMember ? "member" : undefined}
                   aria-setsize={rows.length}
-                  aria-posinset={drawn.first + index + 1}
+                  aria-posinset={first + index + 1}
                 >
                   {row.turn === undefined ? (
                     <GroupRow group={row.group} since={since} until={until} onToggle={toggle} />
@@ -114,29 +128,6 @@ const useOpened = () => {
     []
   )
   return { opened, toggle }
-}
-
-/** The part of a list that is in sight, to the row: a scroll within a row changes nothing. */
-const useSight = () => {
-  const scroller = useRef<HTMLDivElement>(null)
-  const [sight, setSight] = useState({ top: 0, height: 0 })
-  useEffect(() => {
-    const element = scroller.current
-    if (element === null) return undefined
-    const look = (): void => {
-      const top = element.scrollTop - (element.scrollTop % VisibleRows.ROW_PX)
-      const height = element.clientHeight
-      setSight((before) => (before.top === top && before.height === height ? before : { top, height }))
-    }
-    const size = new ResizeObserver(look)
-    size.observe(element)
-    element.addEventListener("scroll", look, { passive: true })
-    return () => {
-      size.disconnect()
-      element.removeEventListener("scroll", look)
-    }
-  }, [])
-  return { scroller, ...sight }
 }
 
 /** Endpoints that have a lane; the report lists all outages. */

@@ -7,7 +7,6 @@ import type { TurnCourse, TurnState } from "@holdfast/wire"
 import { keepPreviousData, useQueries } from "@tanstack/react-query"
 import * as Service from "../service/Service.ts"
 import { useSettled } from "../time/Now.ts"
-import type { Drawn } from "./VisibleRows.ts"
 
 /** Rows of one call. */
 const BLOCK = 25
@@ -18,7 +17,7 @@ const QUIET_MS = 120
 /** The courses of the drawn turns, as far as they have been read; a row may have none. `readAt` is when the list was. */
 export const useCourses = (
   rows: ReadonlyArray<{ readonly turn?: TurnState.TurnSummary }>,
-  { end, first }: Drawn,
+  { end, first }: { readonly first: number; readonly end: number },
   readAt: number
 ): ReadonlyMap<string, TurnCourse.TurnCourse> => {
   const from = useSettled(Math.floor(first / BLOCK), QUIET_MS)
