@@ -12,10 +12,10 @@ import * as BrowserStorage from "./BrowserStorage.ts"
 const CALL_RETRY_MS = 4_000
 
 /** Makes calls. */
-export const client = new HoldfastClient({ url: location.origin, fetch: call, retryForMs: CALL_RETRY_MS })
+export const client = new HoldfastClient({ fetch: call, retryForMs: CALL_RETRY_MS })
 
 /** Makes streams: they are connected again for as long as the page is open. */
-export const streams = new HoldfastClient({ url: location.origin, fetch: call, retryForMs: Number.POSITIVE_INFINITY })
+export const streams = new HoldfastClient({ fetch: call, retryForMs: Number.POSITIVE_INFINITY })
 
 /** Whether this browser may call the service. */
 type Access = "granted" | "token-needed"
