@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { ConversationState, Message, Prompt, TurnEvent } from "@holdfast/wire"
+import type { Prompt } from "@holdfast/wire"
 import type { BulkCommands, DryRunGroup, SchedulePreview, WorkGroup } from "@holdfast/wire/api"
 import { ClientError } from "../ClientError.ts"
 import * as CommandMethods from "../CommandMethods.ts"
@@ -32,7 +32,6 @@ import {
 } from "../HoldfastClient.ts"
 import type { ConversationCommand } from "../transport/ServiceTransport.ts"
 import type { Turn as PromiseTurn } from "../Turn.ts"
-import type { ConversationView } from "../view/ConversationView.ts"
 
 /** A call of the service. */
 export type Call<A> = Effect.Effect<A, ClientError>
@@ -50,25 +49,7 @@ interface Calls extends CommandMethods.Shape {
 }
 
 /** A conversation of the service. */
-export interface Conversation extends CommandMethods.Methods<Calls> {
-  readonly id: string
-  readonly prompt: (prompt: Prompt.Prompt, options?: Plain<TurnOptions>) => Call<Turn>
-  /** Runs a turn and streams it by one call. */
-  readonly run: (prompt: Prompt.Prompt, options?: Plain<RunOptions>) => Stream.Stream<TurnEvent.TurnEvent, ClientError>
-  readonly retry: (options?: { readonly turnId?: string }) => Call<Turn>
-  /** Sends a command by its name in `holdfast rpc`. Over a WebSocket it succeeds with the data of the response. */
-  readonly command: (command: ConversationCommand) => Call<unknown>
-  /** A turn of this conversation, by its id. */
-  readonly turn: (turnId: string) => Turn
-  /** Its events from the first one, or behind `after`, and then live ones without end. */
-  readonly events: (options?: Plain<EventOptions>) => Stream.Stream<TurnEvent.TurnEvent, ClientError>
-  /** What a screen shows, after each change. */
-  readonly views: (options?: Plain<StreamOptions>) => Stream.Stream<ConversationView, ClientError>
-  readonly getState: Call<ConversationState.ConversationState>
-  readonly getMessages: Call<ReadonlyArray<Message.Message>>
-  readonly setTitle: (title: string) => Call<void>
-  readonly delete: Call<void>
-}
+export type Conversation = ReturnType<typeof conversationOf>
 
 /**
  * A client of one service.
@@ -159,21 +140,28 @@ class Sending extends CommandMethods.base<Calls>() {
   }
 }
 
-const conversationOf = (conversation: PromiseConversation): Conversation =>
+const conversationOf = (conversation: PromiseConversation) =>
   Object.assign(new Sending(conversation), {
     id: conversation.id,
-    prompt: (prompt, options) => begun((own) => conversation.prompt(prompt, { ...options, ...own })),
-    run: (prompt, options) => stream((own) => conversation.run(prompt, { ...options, ...own })),
-    retry: (options) => begun((own) => conversation.retry({ ...options, ...own })),
-    command: (command) => call(({ signal }) => conversation.command(command, signal)),
-    turn: (turnId) => turnOf(conversation.turn(turnId)),
-    events: (options) => stream((own) => conversation.events({ ...options, ...own })),
-    views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
+    prompt: (prompt: Prompt.Prompt, options?: Plain<TurnOptions>) =>
+      begun((own) => conversation.prompt(prompt, { ...options, ...own })),
+    /** Runs a turn and streams it by one call. */
+    run: (prompt: Prompt.Prompt, options?: Plain<RunOptions>) =>
+      stream((own) => conversation.run(prompt, { ...options, ...own })),
+    retry: (options?: { readonly turnId?: string }) => begun((own) => conversation.retry({ ...options, ...own })),
+    /** Sends a command by its name in `holdfast rpc`. Over a WebSocket it succeeds with the data of the response. */
+    command: (command: ConversationCommand) => call(({ signal }) => conversation.command(command, signal)),
+    /** A turn of this conversation, by its id. */
+    turn: (turnId: string) => turnOf(conversation.turn(turnId)),
+    /** Its events from the first one, or behind `after`, and then live ones without end. */
+    events: (options?: Plain<EventOptions>) => stream((own) => conversation.events({ ...options, ...own })),
+    /** What a screen shows, after each change. */
+    views: (options?: Plain<StreamOptions>) => stream((own) => conversation.events({ ...options, ...own }).views()),
     getState: call((own) => conversation.getState(own)),
     getMessages: call((own) => conversation.getMessages(own)),
-    setTitle: (title) => call((own) => conversation.setTitle(title, own)),
+    setTitle: (title: string) => call((own) => conversation.setTitle(title, own)),
     delete: call((own) => conversation.delete(own))
-  } satisfies Omit<Conversation, CommandMethods.Sent>)
+  })
 
 const of = (client: HoldfastClient) => ({
   createConversation: (options?: Plain<ConversationOptions>) =>
