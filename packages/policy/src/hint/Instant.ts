@@ -49,7 +49,7 @@ export const fromNumber = (value: number): number | undefined => {
 }
 
 /** The number of a month from its short name in English, from 0; -1: there is none. */
-export const monthOf = (name: string | undefined): number =>
+const monthOf = (name: string | undefined): number =>
   name === undefined ? -1 : MONTHS.findIndex((month) => month.toLowerCase() === name.toLowerCase())
 
 // Finds times of day with a zone in an error's text: "resets 6:20pm (Europe/Berlin)", "resets Nov 27, 7:05pm (UTC)".
@@ -63,11 +63,9 @@ const JUST_PASSED_MS = 3_600_000
 
 const DAY_MS = 86_400_000
 
-const MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-
 const WRITTEN = new RegExp(
   String.raw`\b(?:resets?|try again|retry|available(?: again)?|access)\s{1,4}(?:(?:at|on|after|until)\s{1,4})?` +
-    String.raw`(?:(${MONTH})[a-z]{0,6}\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?(?:,| at)? )?` +
+    String.raw`(?:(${MONTHS.join("|")})[a-z]{0,6}\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?(?:,| at)? )?` +
     String.raw`(\d{1,2})(?::(\d{2}))? ?([ap]\.?m\.?)?(?: ?\(([A-Za-z][\w+/-]{1,40})\)| (UTC|GMT)\b)`,
   "gi"
 )

@@ -6,11 +6,8 @@
  * `Last-Event-ID` (X3). Frames have no `event:` name, so a browser gives all of them to one listener. The only exception is
  * `reconnect`, which is no event of a turn: the last frame of a stream that its client has to open again.
  */
-import * as Channel from "effect/Channel"
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Sse } from "effect/encoding"
-import { TurnEvent } from "../TurnEvent.ts"
+import type { TurnEvent } from "../TurnEvent.ts"
 
 /** The media type of such a stream. */
 export const CONTENT_TYPE = "text/event-stream"
@@ -53,32 +50,3 @@ export type Reconnect = typeof Reconnect.Type
 
 /** The last frame of such a stream. `EventSource` reconnects by itself; a listener of `reconnect` gets the reason. */
 export const reconnect = (why: Reconnect): string => `event: ${RECONNECT}\ndata: ${JSON.stringify(why)}\n\n`
-
-/** An event with the position that its frame carried. */
-export interface Positioned {
-  readonly id: number | undefined
-  readonly event: TurnEvent
-}
-
-const decodeEvent = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent))
-
-/**
- * A channel from text, cut anywhere, to checked events. Fails with `SchemaError` on a frame that holds no event. The frame
- * `reconnect` is left out: the stream ends right after it.
- */
-export const decode = <IE, Done>() =>
-  Sse.decode<IE, Done>().pipe(
-    Channel.filterArray(({ event }) => event !== RECONNECT),
-    Channel.mapEffect((frames) =>
-      Effect.forEach(frames, (frame) =>
-        Effect.map(decodeEvent(frame.data), (event): Positioned => ({ id: positionOf(frame.id), event }))
-      )
-    )
-  )
-
-// --- internal
-
-const positionOf = (id: string | undefined): number | undefined => {
-  const position = id === undefined ? Number.NaN : Number(id)
-  return Number.isSafeInteger(position) ? position : undefined
-}
