@@ -31,12 +31,17 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     reason:
-      "`break` at the end of the last case that does something, `continue` at the end of a loop, `return` at the end of a function",
+      "`break` at the end of the last case that does something, `continue` at the end of a loop, `return` at the end of a function, or before `default: return x satisfies never`",
     covers: (_, node, [parent, above]) => {
       if (node.type === "BreakStatement" && node.label === null && parent?.type === "SwitchCase") {
         const cases = above?.type === "SwitchStatement" ? above.cases : []
         const last = cases.findLast(({ consequent }) => consequent.length > 0)
         return last === parent && parent.consequent.at(-1) === node
+      }
+      if (parent?.type === "SwitchCase" && above?.type === "SwitchStatement") {
+        const next = above.cases[above.cases.indexOf(parent) + 1]?.consequent[0]
+        if (node.type !== "ReturnStatement" || next?.type !== "ReturnStatement") return false
+        return node.argument === null && next.argument?.type === "TSSatisfiesExpression"
       }
       if (parent?.type !== "BlockStatement") return false
       if (parent.body.at(-1) !== node) return false
@@ -397,11 +402,32 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the first turn starts at once, however long a step is"
   },
   {
-    path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
+    path: "apps/session-orchestrator/src/gateway/LocalWaits.ts",
+    operator: "boundary",
+    before: "at + KEPT_MS <= now",
+    line: "for (const [given, { at }] of givenUp) if (at + KEPT_MS <= now) givenUp.delete(given)",
+    reason: "what has reached its end is not found either way: this lets go of its memory"
+  },
+  {
+    path: "apps/session-orchestrator/src/cluster/Claims.ts",
     operator: "constant",
     before: "0",
-    line: "private total = 0",
-    reason: "what was counted is compared with what was counted before: it does not matter where that begins"
+    line: 'const numberOf = (id: Ids.ConversationId): number => createHash("sha256").update(id).digest().readUInt32BE(0) >>> 1',
+    reason: "each part of a digest is as good as another"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/session/Hub.ts",
+    operator: "constant",
+    before: "false",
+    line: "private isMissed = false",
+    reason: "a frame sets it before it is read"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/session/InProgress.ts",
+    operator: "dropped",
+    before: "this.shown = []",
+    line: "this.shown = []",
+    reason: "frames of other events are not shown again: this lets go of their memory"
   },
   {
     path: "apps/session-orchestrator/src/config/reading/Nearest.ts",

@@ -209,6 +209,6 @@ const copied = (pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<Uint8Array> =>
 
 /** Whether the provider refused an attempt with this answer: a success that is cut, empty or a page is no refusal, and a limit of ours is none of it. */
 const isOf = ({ head: { status } }: Refusal, failure: Failure.Failure): boolean =>
-  !Failures.isOfSpendLimit(failure) && (status < 200 || status >= 300 || !NO_ERROR.has(failure.reason))
+  !Failures.isOfSpendLimit(failure) && (status >= 300 || !NO_ERROR.has(failure.reason))
 
 const NO_ERROR: ReadonlySet<Failure.Reason> = new Set(["network", "timeout", "invalid-response"])

@@ -35,8 +35,7 @@ export const make = Effect.fnUntraced(function* (
   const windows = MetricLabels.labelValues([], redact)
   const receivers = NoticeMessages.receiversOf(notifications)
   const notify = (taken: Taken, now: number): Effect.Effect<void> => {
-    const messages = NoticeMessages.of(receivers, "notices", bodyOf(taken), now)
-    const written = messages.length === 0 ? Effect.void : (outbox?.add(messages) ?? Effect.void)
+    const written = outbox?.add(NoticeMessages.of(receivers, "notices", bodyOf(taken), now)) ?? Effect.void
     return Effect.andThen(
       Effect.logWarning(textOf(taken.window)),
       Effect.catch(written, ({ message }) => Effect.logError(`A notice is not in the outbox. ${message}`))

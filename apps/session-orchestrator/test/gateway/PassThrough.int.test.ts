@@ -57,11 +57,7 @@ describe("a call through the gateway", () => {
     const { endpoint, service } = yield* start({
       answer: ({ body, response }) => {
         void body.then(() => {
-          response.writeHead(207, {
-            "X-Request-Id": "r1",
-            "X-Twice": ["a=1", "b=2"],
-            "x-holdfast-call": "not ours"
-          })
+          response.writeHead(207, { "X-Request-Id": "r1", "X-Twice": ["a=1", "b=2"], "x-holdfast-call": "not ours" })
           response.end(down)
         })
       }

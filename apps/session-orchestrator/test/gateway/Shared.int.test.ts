@@ -49,10 +49,7 @@ describe("a held call of runners that share a database", () => {
       const { service } = yield* GatewayRig.start({
         endpoint,
         answer: () => {},
-        file: {
-          gate: { enabled: false },
-          telemetry: { notifications: { after: "1 second", command: ["true"] } }
-        },
+        file: { gate: { enabled: false }, telemetry: { notifications: { after: "1 second", command: ["true"] } } },
         postgres: { url, runnerPort },
         retry: { schedule: { type: "steps", delays: [Duration.millis(5), Duration.hours(1)] } }
       })

@@ -290,10 +290,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     expect(Exit.isFailure(refused)).toBe(true)
     const sealed = Option.some({ ...NumberedData.turn(1, 1), end: NumberedData.end(1, 1) })
     expect(yield* store.turn(NumberedData.turnId(1))).toEqual(sealed)
-    expect(yield* Logged.accept(NumberedData.turn(1, 1))).toEqual({
-      _tag: "Known",
-      turn: Option.getOrThrow(sealed)
-    })
+    expect(yield* Logged.accept(NumberedData.turn(1, 1))).toEqual({ _tag: "Known", turn: Option.getOrThrow(sealed) })
   })
 
   test("a resumption has the turn, its conversation, the history without its own messages, and the types of its events", function* () {

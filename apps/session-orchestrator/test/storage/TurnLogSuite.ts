@@ -228,9 +228,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog.TurnLog, 
           if (kind === "events") return Logged.events(NumberedData.turnId(n), answer.events, 0)
           return Logged.append(NumberedData.turnId(n), 0, [record(n)], answer)
         }
-        const results = yield* Effect.forEach(turns, (turn) => Effect.result(write(turn)), {
-          concurrency: "unbounded"
-        })
+        const results = yield* Effect.forEach(turns, (turn) => Effect.result(write(turn)), { concurrency: "unbounded" })
         for (const [i, { kind, n }] of turns.entries()) {
           const records = (yield* Logged.load(NumberedData.turnId(n))).map(({ name }) => name)
           const events = (yield* store.turnEvents(NumberedData.turnId(n))).map(({ event }) => event.type)

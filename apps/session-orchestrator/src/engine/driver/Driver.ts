@@ -134,7 +134,6 @@ export class Driver implements Appends.Loop, Waits.Loop {
   /** Gives all turns up, because the process shuts down. */
   stop(why: TurnStopped.TurnStopped): void {
     this.isOver = true
-    MutableList.clear(this.inbox)
     for (const { fiber, life, session } of this.entering.values()) {
       fiber?.interruptUnsafe()
       this.exits.stopped(session, life, why)

@@ -29,8 +29,8 @@ export class TurnWait {
   private readonly inbox: Array<Pending> = []
   /** The command that the turn has taken and is recording. */
   private taken: Pending | undefined = undefined
-  /** `open` also while the turn replays its records; `ending`: the wait is over, and that is not on record yet. */
-  private phase: "closed" | "open" | "ending" = "open"
+  /** Also while the turn replays its records, and while the wait is over and that is not on record yet. */
+  private isOpen = true
   private isDue = false
   private isResumed = false
   /** What is waited for: answers about tool calls, or a retry. `undefined`: that is not known yet, and `expect` decides. */
@@ -40,7 +40,7 @@ export class TurnWait {
 
   /** Takes commands from now on. */
   open(): void {
-    this.phase = "open"
+    this.isOpen = true
   }
 
   /** The wait's time has come while the turn was not running: not in memory, or standing by. */
@@ -98,7 +98,7 @@ export class TurnWait {
     const known = [this.taken, ...this.inbox].find((pending) => pending?.command.by.commandId === commandId)
     if (known !== undefined) return Deferred.await(known.answer) // TurnWait.W2
     const { expected } = this
-    if (this.phase === "closed" || (expected !== undefined && !RetryStrategy.fits(command, expected.calls)))
+    if (!this.isOpen || (expected !== undefined && !RetryStrategy.fits(command, expected.calls)))
       return Effect.succeed(false)
     const pending: Pending = { command, answer: Deferred.makeUnsafe() }
     this.inbox.push(pending)
@@ -118,7 +118,6 @@ export class TurnWait {
 
   /** Calls `act` once, when a command arrives or the turn is resumed: now, if that has happened. */
   whenNews(act: () => void): void {
-    this.phase = "open"
     this.onNews = act
     if (this.isResumed || this.isSteered) this.report()
   }
@@ -140,9 +139,7 @@ export class TurnWait {
 
   /** The wait is over, and that is not on record yet. */
   ends(over: () => void): void {
-    this.phase = "ending"
     this.isDue = false
-    this.onNews = undefined
     over()
   }
 
@@ -156,16 +153,13 @@ export class TurnWait {
 
   private record(commandId: string): void {
     this.recorded.add(commandId)
-    if (this.taken?.command.by.commandId === commandId) {
-      resolve(this.taken, DONE)
-      this.taken = undefined
-    }
+    if (this.taken?.command.by.commandId === commandId) resolve(this.taken, DONE)
     const at = this.inbox.findIndex(({ command }) => command.by.commandId === commandId)
     for (const pending of at < 0 ? [] : this.inbox.splice(at, 1)) resolve(pending, DONE)
   }
 
   private close(answer: Exit.Exit<boolean, TurnStopped.TurnStopped>): void {
-    this.phase = "closed"
+    this.isOpen = false
     this.isDue = false
     if (this.taken !== undefined) resolve(this.taken, answer)
     this.taken = undefined

@@ -72,8 +72,7 @@ export class Hub {
       if (this.last !== undefined && id <= this.last) continue // Hub.H4
       this.last = id
       this.inProgress.persisted(event)
-      if (this.inProgress.contentOf === undefined) this.isReceived = false
-      if (this.isWatched) this.audience?.push({ event, json, id })
+      this.audience?.push({ event, json, id })
     }
   }
 
@@ -83,7 +82,7 @@ export class Hub {
       if (this.last !== undefined && id <= this.last) continue // Hub.H4
       // The turn that runs may still have to repeat its events.
       if (this.last !== undefined) this.last = id
-      if (this.isWatched) this.audience?.push({ event, json, id })
+      this.audience?.push({ event, json, id })
     }
   }
 
@@ -114,7 +113,6 @@ export class Hub {
   restarted(): void {
     this.inProgress.reset()
     this.last = undefined
-    this.isReceived = false
   }
 
   /** Subscribes to one turn, or to all; events in progress come first. The subscriber must be closed. */

@@ -64,8 +64,7 @@ export const append =
       const lastOf = ({ turnId }: Append): number => ends.get(turnId)?.lastPosition ?? -1
       const repeated = appends.filter((append) => append.position <= lastOf(append))
       const stored = yield* Effect.forEach(repeated, (repeat) => findRepeated(sql, repeat))
-      const isOpening = ({ events, position, turnId }: Append) =>
-        position === 0 && events.length > 0 && ends.get(turnId)?.lastPosition === null && !accepted.has(turnId)
+      const isOpening = ({ turnId }: Append) => ends.get(turnId)?.lastPosition === null && !accepted.has(turnId)
       const opened = appends.filter(isOpening).map(({ turnId }) => turnId)
       const turns = opened.length === 0 ? accepted : yield* TurnTable.findWhole(sql, opened)
       const openings = new Map(Array.from(turns, ([id, turn]) => [id, rowsOf(turn)]))

@@ -48,24 +48,21 @@ describe("the commits of a single turn", () => {
     })
   })
 
-  it.effect("rule X1: are three for an answered turn: its acceptance, its mark, and its answer with the seal", () =>
-    counting({ scripts: [answer("Hel", "lo")] }, function* (commits, { conversations }) {
-      const c = yield* conversations.create({})
-      commits.count = 0
-      const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-      assert.strictEqual((yield* conversations.result(turnId)).text, "Hello")
-      assert.strictEqual(commits.count, 3)
-    })
-  )
-
-  it.effect("rule D9: are two for a turn that fails finally: failure, decision and seal are one commit", () =>
-    counting({ scripts: [ScriptedProvider.emits(unauthorized)] }, function* (commits, { conversations }) {
-      const c = yield* conversations.create({})
-      commits.count = 0
-      const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-      assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
-      assert.strictEqual(commits.count, 2)
-    })
+  it.effect(
+    "rules X1, D9: are three for an answered turn: acceptance, mark, answer and seal; a final failure is one commit",
+    () =>
+      counting({ scripts: [answer("Hello"), ScriptedProvider.emits(unauthorized)] }, function* (commits, service) {
+        const c = yield* service.conversations.create({})
+        for (const [status, expected] of [
+          ["completed", 3],
+          ["failed", 2]
+        ] as const) {
+          commits.count = 0
+          const turnId = yield* service.conversations.prompt(c, { prompt: "Hi", turnId: id(status) })
+          assert.strictEqual((yield* service.conversations.result(turnId)).end.status, status)
+          assert.strictEqual(commits.count, expected)
+        }
+      })
   )
 
   it.effect("rule X8: contain the model's answer with tool calls before any tool begins", () =>

@@ -12,16 +12,6 @@ const { answer } = ScriptedProvider
 const settled = Effect.repeat(Effect.yieldNow, { times: 200 })
 
 describe("a prompt", () => {
-  it.effect("its turn begins with the conversation's history", () =>
-    withService({ scripts: [answer("one"), answer("two")] }, function* ({ conversations, provider }) {
-      const c = yield* conversations.create({})
-      for (const prompt of ["One?", "Two?"]) yield* conversations.result(yield* conversations.prompt(c, { prompt }))
-      const [first, second] = provider.requests
-      assert.strictEqual(first?.messages.length, 1)
-      assert.deepStrictEqual(second?.messages, (yield* Logged.history(c)).slice(0, 3))
-    })
-  )
-
   it.effect("has the answer of a turn that the start takes up, though its prompt arrives before", () => {
     const read = Deferred.makeUnsafe<void>()
     const isEnded = (real: Store["Service"]) =>

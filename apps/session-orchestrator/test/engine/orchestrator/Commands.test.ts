@@ -153,11 +153,7 @@ describe("a command", () => {
 describe("a command that names no turn", () => {
   it.effect("Commands.M3: is not reported as done where the disk does not answer if an earlier turn has it", () =>
     withService(
-      {
-        scripts: [emits(overloaded), answer("one")],
-        retry: PARKED,
-        store: () => ({ hasCommand: () => Effect.never })
-      },
+      { scripts: [emits(overloaded), answer("one")], retry: PARKED, store: () => ({ hasCommand: () => Effect.never }) },
       function* ({ conversations, log }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId })

@@ -123,10 +123,7 @@ describe("a record that cannot be written as text", () => {
     // The first result begins a pass, and those that come meanwhile are of the next one.
     const names = ["one", "bad", "two"]
     return withService(
-      {
-        scripts: [...names.map(calling), ...names.map(() => answer("Well."))],
-        tools: toolsOf(toolbox)
-      },
+      { scripts: [...names.map(calling), ...names.map(() => answer("Well."))], tools: toolsOf(toolbox) },
       function* ({ conversations }) {
         const results = yield* Effect.forEach(names, (name, n) =>
           Effect.gen(function* () {
@@ -302,9 +299,7 @@ describe("a conversation with settings of its own", () => {
     return withService(
       {
         scripts: [],
-        log: (real) => ({
-          tail: (of) => Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.tail(of)))
-        })
+        log: (real) => ({ tail: (of) => Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.tail(of))) })
       },
       function* ({ conversations }) {
         const id = yield* conversations.create({})

@@ -46,11 +46,14 @@ describe("a wait", () => {
   It.effect("rule X11: loses no command that comes while its end becomes a question: that answers it", function* () {
     const wait = new TurnWait()
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
-    assert.deepStrictEqual(yield* sleeps(wait, Effect.void, () => {}), { type: "elapsed" })
+    wait.elapse()
+    const ended = { count: 0 }
+    assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => void ended.count++), { type: "elapsed" })
+    assert.deepStrictEqual([ended.count, wait.hasNews], [1, false])
     const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
     wait.recordedEnd({ type: "asked", asks, until: 9 })
     assert.isUndefined(answer())
-    wait.open()
+    assert.deepStrictEqual([wait.hasNews, wait.isSteered], [true, true])
     const wake = yield* sleeps(wait, Effect.never, () => {})
     assert.deepStrictEqual(wake, { type: "now", by: by("a") })
     wait.recordedEnd(wake)
@@ -59,9 +62,11 @@ describe("a wait", () => {
   })
 
   It.effect("TurnWait.W4: a command that was never recorded is answered by the turn's outcome", function* () {
-    for (const [outcome, expected] of [
-      [Exit.void, false],
-      [Exit.fail(new TurnStopped.TurnStopped({ message: "elsewhere" })), "failed"]
+    const elsewhere = new TurnStopped.TurnStopped({ message: "elsewhere" })
+    for (const [ends, expected] of [
+      [(wait: TurnWait) => wait.end(Exit.void), false],
+      [(wait: TurnWait) => wait.end(Exit.fail(elsewhere)), "failed"],
+      [(wait: TurnWait) => wait.notWaiting(), false] // it comes back to no wait
     ] as const) {
       const wait = new TurnWait()
       const sleep = yield* Effect.forkChild(
@@ -71,20 +76,45 @@ describe("a wait", () => {
       const taken = yield* asking(wait.steer({ type: "now", by: by("a") }))
       yield* Fiber.join(sleep)
       const waiting = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
-      wait.end(outcome)
+      ends(wait)
       yield* Effect.yieldNow
       assert.deepStrictEqual([taken(), waiting()], [expected, expected])
+      assert.isFalse(yield* wait.steer({ type: "now", by: by("c") }))
     }
   })
 
-  It.effect("TurnWait.W4: a turn that comes back to no wait answers that there was nothing to do", function* () {
+  It.effect("reports news once, and nothing that was taken; a command on record has its result again", function* () {
     const wait = new TurnWait()
-    const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
-    assert.isUndefined(answer())
-    wait.notWaiting()
+    let news = 0
+    const heard = (act: () => void = () => {}) => (act(), news)
+    const listen = () => wait.whenNews(() => void news++)
+    wait.resume()
+    assert.deepStrictEqual([heard(listen), heard(listen), heard(() => wait.resume())], [1, 1, 2])
+    wait.resume()
+    wait.steer({ type: "extended", byMs: 1, by: by("a") })
+    wait.recordedEnd(wait.take(() => {}))
+    // What was taken, and that it was resumed before, is no news of the next sleep.
+    assert.strictEqual(heard(listen), 2)
+    wait.take(() => {})
+    assert.strictEqual(
+      heard(() => wait.resume()),
+      2
+    )
+    // Commands that the records have; another that fits no longer.
+    for (const id of ["b", "c"]) wait.steer({ type: "now", by: by(id) })
+    wait.markTaken(["c", "b"])
+    assert.isFalse(wait.hasNews)
+    wait.expect(["call"])
+    assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
+    wait.recordedEnd({ type: "elapsed" })
+    for (const id of ["a", "b"]) assert.isTrue(yield* wait.steer({ type: "now", by: by(id) }))
+    assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
+    wait.open()
+    const early = yield* asking(wait.steer({ type: "now", early: true, by: by("e") }))
+    // Clients count on to the end of a wait that the gate has ended.
+    wait.recordedEnd(wait.take(() => assert.fail()))
     yield* Effect.yieldNow
-    assert.isFalse(answer())
-    assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
+    assert.isTrue(early())
   })
 
   It.effect("rule X4: an end that was moved ends no wait though its time had come (TurnWait.W3)", function* () {

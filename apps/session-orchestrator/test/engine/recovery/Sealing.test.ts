@@ -39,12 +39,7 @@ const sealed = (
     yield* TestClock.setTime(100_000)
     const session = new Session(conversationId)
     // The sealing uses these services alone.
-    const services = {
-      log: { ...log, ...over },
-      observer,
-      store,
-      patiently: () => identity
-    } as unknown as TurnServices
+    const services = { log: { ...log, ...over }, observer, store, patiently: () => identity } as unknown as TurnServices
     const end = yield* InterruptedTurns.seal(services, session, turnId, outcome)
     const stored = yield* store.turnEvents(turnId)
     return { end, session, types: stored.map(({ event }) => event.type), lastId: stored.at(-1)?.id, services }

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { TurnEvent } from "@holdfast/wire"
+import { Ids, TurnEvent } from "@holdfast/wire"
 import * as GivenTurn from "../../GivenTurn.ts"
 import { InProgress } from "../../../src/engine/session/InProgress.ts"
 
@@ -14,27 +14,7 @@ const results: TurnEvent.MessageEvent = {
   message: { role: "tool", id: answer.message.id, turnId: ids.turnId, createdAt: 0, content: [] }
 }
 const end = GivenTurn.end("completed")
-
-it("a turn is answering from its first content until the record after the answer is on disk, and what is discarded is no answer", () => {
-  const voided = { type: "step-discarded", ...ids, step: 0, message: "Restarted." } as const
-  const cases: ReadonlyArray<readonly [isAnswering: boolean, ...events: ReadonlyArray<TurnEvent.TurnEvent>]> = [
-    [false, start],
-    [true, start, delta],
-    [true, start, delta, answer],
-    [false, start, delta, answer, end],
-    [false, start, delta, answer, results],
-    [true, start, delta, answer, results, delta],
-    [false, start, delta, voided]
-  ]
-  for (const [isAnswering, ...events] of cases) {
-    const turn = new InProgress()
-    for (const event of events) {
-      if (TurnEvent.isPersisted(event)) turn.persisted(event)
-      else turn.live(event)
-    }
-    expect([events.map(({ type }) => type), turn.isAnswering]).toEqual([events.map(({ type }) => type), isAnswering])
-  }
-})
+const file = { type: "file", ...ids, file: { type: "file", mediaType: "image/png", data: "AAAA" } } as const
 
 it("rule X3: an event that repeats the turn's state is known; a step with content, or another target, is not", () => {
   const turn = new InProgress()
@@ -50,6 +30,20 @@ it("rule X3: an event that repeats the turn's state is known; a step with conten
   expect(turn.events()).toEqual([start])
   turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
   expect(turn.isKnown(start)).toBe(false)
+  // A wait is known by its turn, its end, and the calls that it still asks about.
+  const wait = GivenTurn.retry()
+  expect(turn.isKnown(wait)).toBe(false)
+  turn.live(wait)
+  turn.hold(wait.retryAt + 1)
+  const calls = [{ toolCallId: "call", toolName: "tool", quoted: "" }]
+  const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "", calls } as const
+  for (const [isKnown, over] of [
+    [true, {}],
+    [false, { retryAt: 300_001 }],
+    [false, { turnId: Ids.TurnId.make("other") }],
+    [false, { asks }]
+  ] as const)
+    expect(turn.isKnown({ ...wait, ...over })).toBe(isKnown)
 })
 
 it("the text so far is encoded once for all clients that connect at the same point, and never again after it", () => {
@@ -67,14 +61,49 @@ it("the text so far is encoded once for all clients that connect at the same poi
   expect(turn.frames()).toEqual([])
 })
 
-it("rule X3: a file is content in its place among the texts, for clients that come later", () => {
-  const file = { type: "file", ...ids, file: { type: "file", mediaType: "image/png", data: "AAAA" } } as const
-  const turn = new InProgress()
-  for (const event of [start, delta, delta, file, delta] as const) turn.live(event)
-  expect(turn.events()).toEqual([start, { ...delta, delta: "HelloHello" }, file, delta])
-  const alone = new InProgress()
-  alone.live(file)
-  expect(alone.contentOf).toBe("t")
-  alone.withdraw()
-  expect(alone.events()).toEqual([])
+it("clients that come later get what is not on disk; a turn answers from its first content until the record after the answer", () => {
+  const missing = { type: "tools-missing", ...ids, servers: [{ server: "files", message: "" }] } as const
+  const wait = GivenTurn.retry()
+  const over = { type: "retry-end", ...ids, success: true, attempt: 0 } as const
+  const thought = { ...delta, type: "reasoning-delta" } as const
+  const [here, there] = ["anthropic/claude", "openai/gpt"]
+  const cases: ReadonlyArray<
+    readonly [
+      types: string,
+      target: string | undefined,
+      answers: boolean,
+      ...events: ReadonlyArray<TurnEvent.TurnEvent>
+    ]
+  > = [
+    ["step-start provider-retry", here, false, start, wait],
+    ["step-start provider-retry", here, false, start, { ...wait, delayMs: 1 }],
+    ["step-start", here, false, start, wait, { ...wait, delayMs: 0 }],
+    ["step-start text-delta", here, true, start, wait, delta],
+    ["step-start file", here, true, start, wait, file],
+    ["step-start text-delta reasoning-delta file text-delta", here, true, start, delta, delta, thought, file, delta],
+    ["step-start", here, false, wait, start],
+    ["step-start", here, false, start, wait, over],
+    ["step-start provider-retry", there, false, start, wait, GivenTurn.modelChange(there)],
+    ["", here, false, start, delta, wait, GivenTurn.stepDiscarded("")],
+    ["", here, true, start, delta, wait, answer],
+    ["", here, false, start, delta, answer, results],
+    ["text-delta", here, true, start, delta, answer, results, delta],
+    ["tools-missing provider-retry", undefined, false, wait, missing],
+    ["tools-missing step-start", here, false, missing, start],
+    ["step-start", here, false, { ...missing, until: 5 }, start],
+    ["", undefined, false, missing, start, delta, wait, answer, end]
+  ]
+  for (const [types, target, answers, ...events] of cases) {
+    const turn = new InProgress()
+    for (const event of events) {
+      if (TurnEvent.isPersisted(event)) turn.persisted(event)
+      else turn.live(event)
+    }
+    const typesOf = () => turn.events().map(({ type }) => type)
+    expect([typesOf().join(" "), turn.target, turn.isAnswering]).toEqual([types, target, answers])
+    turn.withdraw()
+    expect(turn.contentOf).toBeUndefined()
+    turn.reset()
+    expect([typesOf(), turn.target, turn.isAnswering, turn.retry]).toEqual([[], undefined, false, undefined])
+  }
 })

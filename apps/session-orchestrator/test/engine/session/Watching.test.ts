@@ -45,10 +45,7 @@ class DrivenConversation {
 const turn = fc
   .array(
     fc.record({ waits: fc.boolean(), pieces: fc.array(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 4 }) }),
-    {
-      minLength: 1,
-      maxLength: 4
-    }
+    { minLength: 1, maxLength: 4 }
   )
   .map((steps) =>
     steps

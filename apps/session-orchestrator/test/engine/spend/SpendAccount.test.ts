@@ -73,11 +73,7 @@ describe("the account of a day", () => {
   })
 
   it("SpendAccount.A2: an answer raises a limit once; the others go on below it, and ask again where it is reached again", () => {
-    const account = new SpendAccount({
-      limits: [{ per: "day", tokens: 10, then: "ask" }],
-      prices: {},
-      timeZone: "UTC"
-    })
+    const account = new SpendAccount({ limits: [{ per: "day", tokens: 10, then: "ask" }], prices: {}, timeZone: "UTC" })
     const [a, b, c] = [Ids.TurnId.make("a"), Ids.TurnId.make("b"), Ids.TurnId.make("c")]
     const use = { target: "test/m", tokens: { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }, at: 0 }
     account.add(a, use)
@@ -96,25 +92,17 @@ describe("the account of a day", () => {
     expect(account.goesOn(c, 0)).toMatchObject({ raise: { tokens: 30 } })
   })
 
-  it("SpendAccount.A2: an answer raises the limit, too, where its turn has asked before a restart", () => {
-    const account = new SpendAccount({ limits: [{ per: "day", tokens: 10, then: "ask" }], prices: {}, timeZone: "UTC" })
-    const turnId = Ids.TurnId.make("a")
-    account.addCall({ target: "test/m", tokens: { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }, at: 0 })
-    account.question(turnId, 0)
-    account.letPass(turnId)
-    expect(account.goesOn(turnId, 0)).toMatchObject({ raise: { tokens: 20 } })
-    expect(account.refusal(turnId, 0)).toBeUndefined()
-  })
-
-  it("SpendAccount.A2: a turn that has asked before a restart passes the limits that ask, and no other", () => {
-    const limits = [{ per: "day", tokens: 0, then: "ask" }] as const
-    const asking = new SpendAccount({ limits, prices: {}, timeZone: "UTC" })
-    const turnId = Ids.TurnId.make("a")
-    expect(asking.refusal(turnId, 0)?.retryable).toBe(true)
-    asking.letPass(turnId)
-    expect(asking.refusal(turnId, 0)).toBeUndefined()
-    const failing = accountOf(0)
-    failing.letPass(turnId)
-    expect(failing.refusal(turnId, 0)?.retryable).toBe(false)
+  it("SpendAccount.A2: a turn that has asked before a restart passes the limits that ask, which its answer raises, and no other", () => {
+    for (const then of ["ask", "fail"] as const) {
+      const account = new SpendAccount({ limits: [{ per: "day", tokens: 10, then }], prices: {}, timeZone: "UTC" })
+      const turnId = Ids.TurnId.make("a")
+      account.addCall({ target: "test/m", tokens: { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }, at: 0 })
+      expect(account.refusal(turnId, 0)?.retryable).toBe(then === "ask")
+      if (then === "ask") expect(account.question(turnId, 0)).toBeDefined()
+      account.letPass(turnId)
+      expect(account.refusal(turnId, 0) === undefined).toBe(then === "ask")
+      if (then === "ask") expect(account.goesOn(turnId, 0)).toMatchObject({ raise: { tokens: 20 } })
+      expect(account.refusal(turnId, 0) === undefined).toBe(then === "ask")
+    }
   })
 })

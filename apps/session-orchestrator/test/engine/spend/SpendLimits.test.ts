@@ -85,30 +85,6 @@ describe("sums of a day", () => {
 })
 
 describe("limits of spending", () => {
-  it("no more than one step of each running turn passes a limit", () => {
-    const step = fc.record({ turn: fc.nat(4), tokens: fc.integer({ min: 1, max: 50 }) })
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 60, size: "max" }), fc.nat(500), (steps, limit) => {
-        const sums = new SpendSums.SpendSums(dayOf)
-        const limits = [{ per: "day", tokens: limit, then: "fail" }] as const
-        const running = new Map<number, number>()
-        let largest = 0
-        for (const { turn, tokens: input } of steps) {
-          // A turn whose step is under way ends it; another begins one, if it may.
-          const underWay = running.get(turn)
-          if (underWay !== undefined) {
-            sums.add({ target: "local/tiny", tokens: { ...Prices.NO_TOKENS, input: underWay }, at: 0 }, [])
-            running.delete(turn)
-          } else if (reachedIn(limits, sums) === undefined) {
-            running.set(turn, input)
-            largest = Math.max(largest, input)
-          }
-        }
-        expect(sums.spent(undefined, {}, 0).tokens).toBeLessThanOrEqual(Math.max(0, limit - 1) + 5 * largest)
-      })
-    )
-  })
-
   it("a model without a price counts as tokens, and the text of a limit of money names it", () => {
     const sums = summed([spent("local/tiny", 900), spent("openai/gpt-5", 2_000_000)])
     const money = [{ per: "day", money: 2, then: "fail" }] as const

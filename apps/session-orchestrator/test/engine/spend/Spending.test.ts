@@ -27,6 +27,14 @@ const limited = (
   options: Partial<ConversationSetup.Options> = {}
 ) => ConversationSetup.withService({ scripts, ...options, spend: { limits, prices: {}, isShared: false } }, test)
 
+/** Services that run one after the other on one database. */
+const lives = (limits: ReadonlyArray<SpendLimits.SpendLimit>, isShared: boolean) =>
+  Effect.map(Layer.build(Layer.fresh(MemoryStore.layer)), (built) => {
+    const storage = Layer.succeedContext(built)
+    return (scripts: ReadonlyArray<ScriptedProvider.Script>, test: It.Body<[Service]>) =>
+      ConversationSetup.withService({ scripts, storage, spend: { limits, prices: {}, isShared } }, test)
+  })
+
 /** A database without turns. */
 const NOTHING = {
   lists: { turns: () => Effect.succeed({ rows: [], next: undefined }), labelsOf: () => Effect.succeed({}) },
@@ -66,15 +74,6 @@ describe("a limit of the day that fails turns", () => {
     })
   )
 
-  it.effect("begins anew on the next day", () =>
-    limited([{ per: "day", tokens: 15, then: "fail" }], [answer("one"), answer("two")], function* (service) {
-      yield* turn(service)
-      assert.strictEqual((yield* turn(service)).end.status, "failed")
-      yield* TestClock.adjust("24 hours")
-      assert.strictEqual((yield* turn(service)).text, "two")
-    })
-  )
-
   it.effect("counts an answer that broke off, and one whose turn failed", () =>
     limited(
       [{ per: "day", tokens: 15, then: "fail" }],
@@ -87,10 +86,7 @@ describe("a limit of the day that fails turns", () => {
   )
 
   It.effect("counts what turns of the day have used before the service started", function* () {
-    const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-    const limits = [{ per: "tag", tag: "nightly", tokens: 15, then: "fail" }] as const
-    const life = (scripts: ReadonlyArray<ScriptedProvider.Script>, test: Parameters<typeof limited>[2]) =>
-      limited(limits, scripts, test, { storage })
+    const life = yield* lives([{ per: "tag", tag: "nightly", tokens: 15, then: "fail" }], false)
     yield* life([answer("one"), answer("two")], function* (service) {
       yield* turn(service, ["nightly"])
       yield* turn(service)
@@ -128,17 +124,14 @@ describe("a limit of a conversation", () => {
 
   for (const isShared of [true, false]) {
     It.effect(`counts its turns before a restart (several runners: ${isShared})`, function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-      const spend = { limits, prices: {}, isShared }
-      const life = (test: It.Body<[Service]>) =>
-        ConversationSetup.withService({ scripts: answers, storage, spend: { ...spend } }, test)
+      const life = yield* lives(limits, isShared)
       let id: Ids.ConversationId | undefined
-      yield* life(function* (service) {
+      yield* life(answers, function* (service) {
         id = yield* service.conversations.create({})
         yield* prompt(service, id)
       })
       const conversation = id ?? assert.fail("it was made")
-      yield* life(function* (service) {
+      yield* life(answers, function* (service) {
         assert.strictEqual((yield* prompt(service, conversation)).end.status, "completed")
         assert.strictEqual((yield* prompt(service, conversation)).end.error?.code, "spend-limit")
       })
@@ -164,10 +157,7 @@ describe("a limit of a turn", () => {
 
   for (const isShared of [true, false]) {
     It.effect(`rule X11: counts its steps before a restart (several runners: ${isShared})`, function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-      const spend = { limits, prices: {}, isShared }
-      const life = (scripts: ReadonlyArray<ScriptedProvider.Script>, test: It.Body<[Service]>) =>
-        ConversationSetup.withService({ scripts, storage, spend: { ...spend } }, test)
+      const life = yield* lives(limits, isShared)
       let turnId: Ids.TurnId | undefined
       yield* life([step, emits(ScriptedProvider.overloaded)], function* ({ conversations }) {
         const id = yield* conversations.create({})

@@ -65,9 +65,7 @@ const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Serv
   if (ticket !== undefined) turn.hold("ticket", ticket)
   return Effect.forkChild(
     Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request)),
-    {
-      startImmediately: true
-    }
+    { startImmediately: true }
   )
 }
 
@@ -94,10 +92,7 @@ gated("rule X1, X5: the record of a wait has what the gate keeps of the turn, bu
     [retry, { ways: [], past }],
     [{ ...retry, route: { target: request.target } }, { ways: [] }]
   ] as const) {
-    const routed = router({
-      begin: () => expect.fail("the turn has begun"),
-      direct: () => Effect.succeed(directive)
-    })
+    const routed = router({ begin: () => expect.fail("the turn has begun"), direct: () => Effect.succeed(directive) })
     const situation = { failure: overloaded, contentSeen: false, retries: 0, defects: 0, spent, now: 0 }
     const question = {
       primary: request.target,

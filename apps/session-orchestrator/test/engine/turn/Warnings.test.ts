@@ -28,12 +28,7 @@ describe("the log warns of", () => {
   })
 
   it("rule A9: an invalid response that is requested again, with the guidance to the model", () => {
-    const [line] = Warnings.of({
-      ...turn,
-      type: "synthetic-retry",
-      step: 0,
-      guidance: "TURN-FAILED: No report."
-    })
+    const [line] = Warnings.of({ ...turn, type: "synthetic-retry", step: 0, guidance: "TURN-FAILED: No report." })
     assert.match(line ?? "", /response of step 1 .* TURN-FAILED: No report\.$/)
   })
 

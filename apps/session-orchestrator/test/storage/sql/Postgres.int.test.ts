@@ -338,9 +338,7 @@ describe("a transaction whose connection is lost", () => {
         ),
       execute: connection.execute.bind(connection)
     }))
-    const deaf = new Proxy(sql, {
-      get: (target, key) => (key === "reserve" ? reserve : Reflect.get(target, key))
-    })
+    const deaf = new Proxy(sql, { get: (target, key) => (key === "reserve" ? reserve : Reflect.get(target, key)) })
     expect(yield* PostgresTransaction.make(deaf)(Effect.as(sql`INSERT INTO t VALUES (1)`, "written"))).toBe("written")
     expect(yield* sql`SELECT n FROM t`).toEqual([{ n: 1 }])
   })

@@ -154,9 +154,7 @@ describe("a disk that refuses", () => {
       yield* store.createConversation(NumberedData.conversation(1))
       yield* sql.unsafe("PRAGMA max_page_count = 1")
       const large = (n: number) => Logged.accept(NumberedData.turn(n, 1, { prompt: "x".repeat(100_000) }))
-      const results = yield* Effect.all([large(1), large(2), large(3)].map(Effect.result), {
-        concurrency: "unbounded"
-      })
+      const results = yield* Effect.all([large(1), large(2), large(3)].map(Effect.result), { concurrency: "unbounded" })
       expect(results.map((result) => result._tag)).toEqual(["Failure", "Failure", "Failure"])
       expect(yield* Logged.tail()).toEqual([])
     })

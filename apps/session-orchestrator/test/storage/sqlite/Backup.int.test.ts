@@ -34,9 +34,7 @@ const writer = (filename: string, events: number) =>
       const child = spawn(
         process.execPath,
         [fileURLToPath(new URL("../WriterProcess.ts", import.meta.url)), filename],
-        {
-          stdio: ["ignore", "pipe", "inherit"]
-        }
+        { stdio: ["ignore", "pipe", "inherit"] }
       )
       let lines = 0
       const told = (): number => lines
