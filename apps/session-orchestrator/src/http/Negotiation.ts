@@ -15,15 +15,15 @@ import { TurnsGroup } from "@holdfast/wire/api"
  * answer.
  */
 export const choose = <const Offers extends readonly [string, ...Array<string>]>(
-  accept: string | undefined,
+  accept = "",
   offers: Offers
 ): Offers[number] => {
-  let chosen: { readonly offer: Offers[number]; readonly rank: number } | undefined
+  let chosen: { readonly offer: Offers[number]; readonly rank: number } = { offer: offers[0], rank: 0 }
   for (const offer of offers) {
-    const rank = accept === undefined ? 0 : rankOf(accept, offer)
-    if (rank > 0 && (chosen === undefined || rank > chosen.rank)) chosen = { offer, rank }
+    const rank = rankOf(accept, offer)
+    if (rank > chosen.rank) chosen = { offer, rank }
   }
-  return chosen?.offer ?? offers[0]
+  return chosen.offer
 }
 
 /**
@@ -43,11 +43,11 @@ const rankOf = (accept: string, offer: string): number => {
   let best = { specificity: 0, rank: 0 }
   for (const [index, part] of accept.split(",").entries()) {
     const [range = "", ...parameters] = part.split(";").map((text) => text.trim().toLowerCase())
-    const specificity = range === offer ? 3 : range === `${type}/*` ? 2 : range === "*/*" ? 1 : 0
+    const specificity = ["*/*", `${type}/*`, offer].indexOf(range) + 1
     if (specificity <= best.specificity) continue
     const q = Number(parameters.find((parameter) => parameter.startsWith("q="))?.slice(2) ?? 1)
     // The most exact range that matches decides, even if it rejects the offer.
-    best = { specificity, rank: q > 0 ? q + specificity * 1e-6 - Math.min(index, 999) * 1e-9 : 0 }
+    best = { specificity, rank: q > 0 ? q + specificity * 1e-5 - index * 1e-10 : 0 }
   }
   return best.rank
 }

@@ -270,6 +270,38 @@ describe("a client's file", () => {
   })
 })
 
+describe("a member of a client's file", () => {
+  const place: ClientFile.FilePlace = { file: "f", format: "json", key: ["env", "A"] }
+
+  it.each([
+    ["", '{\n  "env": {\n    "A": "x"\n  }\n}\n'],
+    ['{\n    "env": {}\n}', '{\n    "env": {\n        "A": "x"\n    }\n}'],
+    ['{\n\t"env": { // none\n\t}\n}', '{\n\t"env": { // none\n\t\t"A": "x"\n\t}\n}'],
+    ['{\n\t"env": {\n\t\t"B": 1\n\t}\n}', '{\n\t"env": {\n\t\t"B": 1,\n\t\t"A": "x"\n\t}\n}'],
+    ['{\n  "b": 1, // one\n}', '{\n  "b": 1, // one\n  "env": {\n    "A": "x"\n  },\n}'],
+    ['{ "b": 1 }', '{ "b": 1, "env": { "A": "x" } }'],
+    ['{"env":{"A":"y"}}', '{"env":{"A":"x"}}'],
+    ['{ "env": { "A": "x" }', undefined],
+    ["[]", undefined]
+  ])("has the form of the others: %j", (before, after) => {
+    expect(ClientFile.set(place, before, "x")).toBe(after)
+  })
+
+  it("has a place where its object is", () => {
+    expect(["", "{}", '{ "env": 1 }', '{ "env": {} }'].map((text) => ClientFile.has(place, text))).toEqual([
+      false,
+      false,
+      true,
+      true
+    ])
+    const value = { type: "a", of: { n: 1 } }
+    const own = { ...place, key: ["own"] }
+    expect(ClientFile.set(own, "{}", value)).toBe('{\n  "own": { "type": "a", "of": { "n": 1 } }\n}')
+    expect(ClientFile.set(own, '{"own":{"of":{"n":1},"type":"a"}}', value)).toBe('{"own":{"of":{"n":1},"type":"a"}}')
+    expect(ClientFile.set(own, "{}", undefined)).toBe("{}")
+  })
+})
+
 describe("a line of a client's file", () => {
   it("keeps its quotes' kind of value, its comment and its line ending", () => {
     const toml: ClientFile.FilePlace = { file: "f", format: "toml", key: ["openai_base_url"] }
@@ -280,6 +312,11 @@ describe("a line of a client's file", () => {
     const env: ClientFile.FilePlace = { file: "f", format: "env", key: ["URL"] }
     expect(ClientFile.set(env, "A=1\r\nexport URL=x\r\nB=2", "y")).toBe("A=1\r\nexport URL=y\r\nB=2")
     expect(ClientFile.set(env, "MY_URL=x", "y")).toBe("MY_URL=x\nURL=y\n")
+    expect(["", "[a]\n"].map((text) => ClientFile.set(env, text, "y"))).toEqual(["URL=y\n", "[a]\nURL=y\n"])
+    expect(ClientFile.set(env, "[a]\nURL=x\n", "y")).toBe("[a]\nURL=y\n")
+    expect(ClientFile.set(toml, "[a]\nopenai_base_url = 1\n", "y")).toBe(
+      'openai_base_url = "y"\n[a]\nopenai_base_url = 1\n'
+    )
   })
 })
 

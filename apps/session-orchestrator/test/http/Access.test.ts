@@ -128,7 +128,28 @@ describe("the token", () => {
     const begin = { method: "POST", url: PageSession.PATH }
     expect(bearer(session, begin)).toBe("UnauthorizedProblem")
     expect(bearer(TOKEN, begin)).toBe(undefined)
+    expect(bearer(session, { ...begin, url: "/v1/turns" })).toBe(undefined)
     expect(decide({ cookie: `holdfast_page=${session}` }, { token })).toBe("UnauthorizedProblem")
+  })
+
+  it("may be a subprotocol of the WebSocket, and of nothing else", () => {
+    const offered = `holdfast, ${SocketMessages.TOKEN_PREFIX}${Buffer.from(TOKEN).toString("base64url")}`
+    const offers = (url: string, method = "GET") =>
+      decide({ "sec-websocket-protocol": offered }, { token, url, method })
+    expect(offers(SocketMessages.PATH)).toBe(undefined)
+    expect(offers("/v1/turns")).toBe("UnauthorizedProblem")
+    expect(offers(SocketMessages.PATH, "POST")).toBe("UnauthorizedProblem")
+  })
+
+  it("is not needed by a preflight of a page that may call, and by no other request", () => {
+    const asks = { origin: "https://app.example.org", "access-control-request-method": "POST" }
+    const cors = { allows: () => true }
+    expect(decide(asks, { token, cors, method: "OPTIONS" })).toBe(undefined)
+    expect(decide({ ...asks, origin: "http://localhost:4747" }, { token, method: "OPTIONS" })).toBe(
+      "UnauthorizedProblem"
+    )
+    expect(decide(asks, { token, cors })).toBe("UnauthorizedProblem")
+    expect(decide({ origin: asks.origin }, { token, cors, method: "OPTIONS" })).toBe("UnauthorizedProblem")
   })
 
   it("is checked after the host and the origin", () => {
@@ -203,6 +224,9 @@ describe("the body", () => {
   })
 
   it("is refused by its announced length before any of it is read", () => {
+    const large = 5 * Access.MOST_BYTES
+    expect(["/v1/turns", "/v1/conversations"].map((url) => Access.bodyLimit(url, large))).toEqual([large, large / 5])
+    expect(Access.tooLarge(Access.MOST_BYTES).detail).toBe("A body may have 1048576 bytes at most.")
     expect(post({ "content-type": "application/json", "content-length": "100" })).toBe(undefined)
     expect(post({ "content-type": "application/json", "content-length": "101" })).toBe("BodyTooLargeProblem")
   })

@@ -24,7 +24,15 @@ it.each([
   ["the higher q", "application/x-ndjson;q=0.5, text/event-stream;q=0.9", "text/event-stream"],
   ["the first of equals", "text/event-stream, application/x-ndjson", "text/event-stream"],
   ["the first of the same, turned round", "application/x-ndjson, text/event-stream", "application/x-ndjson"],
-  ["none with q=0", "application/json;q=0, */*", "application/x-ndjson"]
+  ["none with q=0", "application/json;q=0, */*", "application/x-ndjson"],
+  ["the first, where the one that is named is rejected", "text/event-stream;q=0", "application/json"],
+  ["the first of equals, one of them with q=1", "text/event-stream;q=1, application/x-ndjson", "text/event-stream"],
+  ["the higher q of a wildcard", "application/x-ndjson;q=0.5, */*", "application/json"],
+  [
+    "by the first of the same",
+    "text/event-stream;q=0.1, application/x-ndjson;q=0.5, text/event-stream",
+    "application/x-ndjson"
+  ]
 ])("%s is chosen: %s", (_what, accept, offer) => expect(choose(accept)).toBe(offer))
 
 /** Characters of a token (RFC 9110, section 5.6.2). */

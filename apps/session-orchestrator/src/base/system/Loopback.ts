@@ -33,5 +33,4 @@ export const urlOf = (host: string, port: number): string => {
 
 // --- internal
 
-const withoutBrackets = (host: string): string =>
-  host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host
+const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, "$1")

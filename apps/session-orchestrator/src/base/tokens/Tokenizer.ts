@@ -27,7 +27,7 @@ export const inPieces = (text: string, count: Count): number => {
   let sum = 0
   for (let begin = 0; begin < text.length;) {
     const piece = text.slice(begin, begin + PIECE)
-    const blank = begin + PIECE < text.length ? piece.lastIndexOf(" ") : -1
+    const blank = begin + PIECE < text.length ? piece.lastIndexOf(" ") : 0
     const part = blank > 0 ? piece.slice(0, blank) : piece
     sum += count(part)
     begin += part.length

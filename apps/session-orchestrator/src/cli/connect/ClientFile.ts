@@ -75,8 +75,8 @@ const setJson = (key: ReadonlyArray<string>, text: string, value: Value | undefi
   if (isKnown && isDeepStrictEqual(valueOf(known), value)) return text
   if (isKnown || value === undefined) return isKnown ? applyEdits(text, modify(text, [...key], value, {})) : text
   let depth = key.length - 1
-  while (depth > 0 && findNodeAtLocation(tree, key.slice(0, depth)) === undefined) depth--
-  const object = depth === 0 ? tree : findNodeAtLocation(tree, key.slice(0, depth))
+  while (findNodeAtLocation(tree, key.slice(0, depth)) === undefined) depth-- // without names it is the tree
+  const object = findNodeAtLocation(tree, key.slice(0, depth))
   return object?.type === "object" ? withMember(text, object, key.slice(depth), value, eol) : undefined
 }
 
@@ -119,13 +119,12 @@ const lineStart = (text: string, at: number): number => text.lastIndexOf("\n", a
 /** The blanks before a place, if nothing else stands before it on its line. */
 const indentAt = (text: string, at: number): string | undefined => {
   const before = text.slice(lineStart(text, at), at)
-  return /^[ \t]*$/u.test(before) && at > 0 ? before : undefined
+  return /^[ \t]*$/u.test(before) ? before : undefined
 }
 
 /** The line of a key: its start and end, and where its value stands, with its quotes. */
 const lineOf = (format: FilePlace["format"], key: ReadonlyArray<string>, text: string) => {
-  const table = format === "toml" ? text.search(/^[ \t]*\[/mu) : -1
-  const top = table === -1 ? text : text.slice(0, table)
+  const [top = ""] = format === "toml" ? text.split(/^[ \t]*\[/mu, 1) : [text]
   const found = new RegExp(
     `^([ \\t]*(?:export )?${key.join("\\.")}[ \\t]*=[ \\t]*)("[^"\\r\\n]*"|'[^'\\r\\n]*'|[^\\r\\n#]*?)[ \\t]*(?:#[^\\r\\n]*)?(?:\\r?\\n|$)`,
     "mu"

@@ -54,7 +54,6 @@ export const make = (terminal: Terminal["Service"]) => {
     show: (lines: ReadonlyArray<string>): void => {
       if (!terminal.canRepaint || isSame(lines, below)) return
       erase()
-      if (lines.length === 0) return
       endLine()
       terminal.stderr(lines.map((line) => paint(terminal.colors.stderr, "yellow", line)).join("\n"))
       below = lines

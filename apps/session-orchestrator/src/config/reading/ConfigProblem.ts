@@ -207,11 +207,5 @@ const kindOf = (value: unknown): string => {
   return `a ${typeof value}`
 }
 
-const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
-  let value = input
-  for (const key of path) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined
-    value = Object.getOwnPropertyDescriptor(value, key)?.value
-  }
-  return value
-}
+const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
+  path.reduce<unknown>((value, key) => Object.getOwnPropertyDescriptor(Object(value), key)?.value, input)

@@ -49,8 +49,7 @@ const distanceOf = (a: string, b: string): number => {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
       const substituted = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swapped =
-        i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(beforeLast, j - 2) + 1 : Infinity
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(beforeLast, j - 2) + 1 : Infinity
       row.push(Math.min(substituted, at(last, j) + 1, at(row, j - 1) + 1, swapped))
     }
     beforeLast = last

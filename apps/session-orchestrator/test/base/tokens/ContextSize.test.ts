@@ -74,10 +74,30 @@ describe("the size of a context", () => {
     assert.deepStrictEqual(sizes(file("application/pdf", { url: "https://a/" })), [1_600, 10])
   })
 
+  it("has of a tool's result its parts, or its output, and counts each message once", () => {
+    const result = (more: object): Message.ToolMessage => ({
+      ...answer("", 1),
+      role: "tool",
+      content: [{ type: "tool-result", toolCallId: "a", toolName: "a", output: "one two", isError: false, ...more }]
+    })
+    const messages = [result({ content: [{ type: "text", text: "three" }] }), result({})]
+    let counts = 0
+    const counted = (text: string): number => {
+      counts++
+      return words(text)
+    }
+    for (let n = 0; n < 2; n++)
+      assert.strictEqual(ContextSize.of({ messages, tools: [], system: "" }, counted), 2 * FRAME + 3)
+    assert.strictEqual(counts, 2 + 2)
+    assert.strictEqual(ContextSize.charactersOf(messages), 2 * 256 + 7 + 5 + 7)
+  })
+
   it("rule P19: is counted again once a summary replaces messages that the provider had counted", () => {
     const told = answer("three", 1, { inputTokens: 90_000, outputTokens: 50 })
     const summary = user("it was long", 5, { synthetic: true, summary: { upTo: Ids.messageIdOf(turnId, 0) } })
     assert.strictEqual(sizeOf([summary, told]), 2 * FRAME + 4)
+    for (const known of [user("later", 5), { ...summary, createdAt: 1 }])
+      assert.strictEqual(sizeOf([known, told]), 90_050)
   })
 
   it("a real text has about as many tokens as words, and special tokens of the encoding are text", () => {

@@ -30,6 +30,22 @@ describe("a count of tokens", () => {
     )
   })
 
+  it("is made of pieces that begin with a blank, except the first, and the rest is one piece", () => {
+    const lengths = (text: string): ReadonlyArray<number> => {
+      const pieces: Array<number> = []
+      Tokenizer.inPieces(text, (piece) => pieces.push(piece.length))
+      return pieces
+    }
+    const [a, b] = ["a", "b"].map((letter) => letter.repeat(Tokenizer.PIECE - 2))
+    assert.deepStrictEqual([`${a} ${b}`, `${a} b`, `a ${a}`, ` ${a}bb`].map(lengths), [
+      [126, 127],
+      [128],
+      [128],
+      [128, 1]
+    ])
+    assert.deepStrictEqual(lengths(`a ${a}b`), [1, 128])
+  })
+
   it("of a text that cannot be cut between words is the sum of its parts", () => {
     assert.strictEqual(Tokenizer.count(""), 0)
     assert.strictEqual(Tokenizer.count("a".repeat(1_000)), 125)

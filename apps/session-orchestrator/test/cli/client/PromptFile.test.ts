@@ -80,6 +80,7 @@ describe("a file of prompts", () => {
           fc.pre(text.trim() !== "")
           const ids = (salt?: string) => entries(text, "p.txt", {}, salt).map(({ turn }) => turn.turnId)
           expect(ids()).toEqual(ids())
+          for (const id of ids()) expect(id).toMatch(/^line-[0-9a-f]{32}$/)
           expect(new Set(ids()).size).toBe(ids().length)
           expect(ids("again")).not.toEqual(ids())
         }

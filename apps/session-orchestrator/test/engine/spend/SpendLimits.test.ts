@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import * as SpendLimits from "../../../src/config/limits/SpendLimits.ts"
+import * as GivenTurn from "../../GivenTurn.ts"
 import * as SpendSums from "../../../src/config/limits/SpendSums.ts"
 
 const DAY = 86_400_000
@@ -84,6 +85,23 @@ describe("sums of a day", () => {
   })
 })
 
+describe("the rest of a turn", () => {
+  it("is what no call had counted; an answer whose tokens are not reported counts as one", () => {
+    const usage = { inputTokens: 10, outputTokens: 5, cachedInputTokens: 4, cacheWriteTokens: 3 }
+    const end = GivenTurn.end("completed", { usage })
+    const whole = { input: 10, output: 5, cachedInput: 4, cacheWrite: 3 }
+    const rest = (counted: Prices.Tokens, over: object = {}) => SpendSums.restOf({ ...end, ...over }, counted, "a/m")
+    const one = { target: "a/m", at: end.endedAt }
+    expect(rest(whole)).toEqual([])
+    expect(rest(Prices.NO_TOKENS)).toEqual([{ ...one, tokens: whole }])
+    expect(rest({ ...whole, input: 12, output: 4 })).toEqual([{ ...one, tokens: { ...Prices.NO_TOKENS, output: 1 } }])
+    expect(rest(Prices.NO_TOKENS, { usage: {} })).toEqual([{ ...one, tokens: Prices.NO_TOKENS, isUnreported: true }])
+    expect(rest(Prices.NO_TOKENS, { usage: {}, status: "failed" })).toEqual([])
+    const unpriced = [0, 1].map((n) => summed([spent("local/tiny", n)]).spent(undefined, {}, 0).unpriced)
+    expect(unpriced).toEqual([[], ["local/tiny"]])
+  })
+})
+
 describe("limits of spending", () => {
   it("a model without a price counts as tokens, and the text of a limit of money names it", () => {
     const sums = summed([spent("local/tiny", 900), spent("openai/gpt-5", 2_000_000)])
@@ -116,6 +134,12 @@ describe("limits of spending", () => {
     )
     expect(of("nightly", ["nightly"], 61)).toBeUndefined()
     expect(of("nightly", ["team/ops"], 1)).toBeUndefined()
+    const names = [of("nightly", ["nightly"], 60)?.name, of(undefined, ["team/ops"], 60)?.name]
+    expect(names).toMatchObject([{ limit: 0 }, { limit: 0, tag: "team/ops" }])
+    expect(names[0]).not.toHaveProperty("tag")
+    expect(reachedIn([{ per: "day", tokens: 1, then: "fail" }], summed([spent("local/tiny", 1)]))?.message).toContain(
+      "it allows 1 token a day, and 1 token was spent"
+    )
     expect(of(undefined, ["team/ops"], 60)?.message).toContain("on turns with the tag team/ops")
     expect(of(undefined, [], 1)).toBeUndefined()
   })
@@ -131,6 +155,7 @@ describe("limits of spending", () => {
   })
 
   it.each([
+    ["a cent", "turn", { money: 0.01 }, spent("openai/gpt-5", 8_000), "$0.01 a turn", "8,000 tokens for $0.01"],
     [
       "turns of a conversation",
       "conversation",
@@ -161,6 +186,23 @@ describe("limits of spending", () => {
     expect(reachedIn([limits[0]], sums)?.index).toBe(0)
     expect(reachedIn([{ ...limits[0], money: 0 }], sums)?.message).toContain("it allows $0.00 and 50 tokens a day")
     expect(reachedIn([limits[0]], sums, { allowed: new Set([0]) })).toBeUndefined()
+  })
+
+  it("a raise allows as much again from what is spent, or from the limit of each turn, and a repeated one no more", () => {
+    const limit = { per: "day", money: 0.5, then: "ask" } as const
+    const raised = (...[before, more]: [before?: object, more?: object]) =>
+      SpendLimits.raise(limit, before, { money: 0.75, tokens: 9 }, more)?.money
+    expect([raised(), raised({ money: 2 }), raised({}, { money: 1 })]).toEqual([1.25, 2, 1.75])
+    expect(raised({}, { money: 0 })).toBeUndefined()
+    const ofTurn = (tokens: number) =>
+      SpendLimits.raise({ per: "turn", tokens: 10, then: "ask" }, undefined, { money: 0, tokens })?.tokens
+    expect([ofTurn(15), ofTurn(20)]).toEqual([20, undefined])
+    const advice = (name: object) => SpendLimits.advice({ limit, name: { limit: 1, ...name } })
+    expect([advice({}), advice({ tag: "a" }), advice({ conversationId: "c" })]).toEqual([
+      "`holdfast raise-limit 1` allows as much again today",
+      "`holdfast raise-limit 1 --tag a` allows as much again today",
+      "`holdfast raise-limit 1 --conversation c` allows as much again today"
+    ])
   })
 
   it("say what is wrong with a limit", () => {

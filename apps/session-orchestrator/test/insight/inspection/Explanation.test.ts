@@ -101,6 +101,10 @@ describe("an explanation", () => {
     assert.deepStrictEqual(rules({ ...failed, error: ExplanationCases.overloaded }, of({ deaths: 4 })), [])
     assert.deepStrictEqual(rules(answered, of({ deaths: 4 })), [])
     assert.deepStrictEqual(rules({ ...answered, status: "aborted" }, of({ deaths: 4 })), ["P14"])
+    const interrupted = [{ deaths: 1 }, { deaths: 2 }, { deaths: 1, defects: 1 }, { deaths: 2, defects: 1 }].map(
+      (over) => Explanation.of({ ...sealedWith(answered), interruption: of(over) }, (text) => text).interruption?.rules
+    )
+    assert.deepStrictEqual(interrupted, [undefined, ["X14"], ["C10"], ["X14", "C10"]])
   })
 
   ScriptedTurn.test("marks an aborted turn's records as deleted if it must have had some", function* () {

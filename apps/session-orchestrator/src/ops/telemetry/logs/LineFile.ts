@@ -83,7 +83,6 @@ export const make = Effect.fnUntraced(function* ({
       const encoded = lines.map((line) => encoder.encode(`${line}\n`))
       for (const [i, part] of divide(encoded, size, maxBytes).entries()) {
         if (i > 0) yield* rotate
-        if (part.length === 0) continue
         yield* files.writeFile(path, Buffer.concat(part), { flag: i > 0 && keep === 0 ? "w" : "a", mode: 0o600 })
         size = (i > 0 ? 0 : size) + part.reduce((sum, { length }) => sum + length, 0)
         written += part.length

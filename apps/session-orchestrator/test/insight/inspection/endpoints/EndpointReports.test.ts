@@ -152,6 +152,10 @@ describe("the report on an endpoint", () => {
       ["target", false, now + 60_000],
       ["credential", true, now + 60_000]
     ])
+    const later = paused(Standing.target(route.target), now + 90_000)
+    expect(report({ standing: later }).pauses.map(({ isAsked }) => isAsked)).toEqual([true])
+    const earlier = paused(Standing.target(route.target), now + 30_000)
+    expect(report({ standing: earlier }).pauses.map(({ isAsked }) => isAsked)).toEqual([false])
     expect(report({ standing }, { ...route, credential: "B_KEY" }).pauses.map(({ of }) => of)).toEqual([
       "target",
       "account"
@@ -172,6 +176,13 @@ describe("the report on an endpoint", () => {
         "3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers."
     })
     expect(elsewhere).toMatchObject({ answeredAt: now - 9_000, failure: { at: now - 2_000, code: "529" } })
+    expect(report({ news: { ...news, answeredAt: 0 } }).elsewhere).not.toHaveProperty("answeredAt")
+    expect(report({ view: { ...shut, waiting: 0 } }).gate).not.toHaveProperty("nextTryAt")
+    expect(report({ view: { ...shut, nextTryAt: Infinity } }).gate).not.toHaveProperty("nextTryAt")
+    expect([1, 2].map((waiting) => EndpointReports.gateWords({ ...openGate, waiting }))).toEqual([
+      "Every turn may call. 1 turn waits for a time of its own.",
+      "Every turn may call. 2 turns wait, each for a time of its own."
+    ])
     expect(EndpointReports.gateWords({ ...shut, phase: "ramp", room: 4, held: 0 })).toBe(
       "It answers again: up to 4 retries at once are let through, and more with each answer. 3 turns wait."
     )
@@ -235,5 +246,37 @@ describe("the text of a report", () => {
       "",
       "Limit 5h of own, client a1b2c3: 93 % used, begins anew 7 s"
     ])
+    const local = { ...route, target: { provider: "own", model: "n" } }
+    const news = { triedAt: 0, answeredAt: 0, failedAt: now, failure: { ...overloaded, status: undefined }, n: 1 }
+    const others = reports({ counts: counted(undefined), news }, [local, { ...local, credential: "B_KEY" }])
+    const rest = {
+      ...health,
+      runner: undefined,
+      countedSince: now - 3_600_000,
+      endpoints: others,
+      limits: [
+        {
+          provider: "own",
+          waiting: 0,
+          requestsPerMinute: { used: 2, limit: 9 },
+          tokensPerMinute: { used: 3, limit: 8 }
+        }
+      ],
+      windows: []
+    }
+    expect(EndpointReports.lines(rest, (at) => `${(at - now) / 1_000} s`)).toEqual([
+      "IDLE        own/n, A_KEY",
+      "  gate    open. Every turn may call.",
+      "  calls   0 last hour, 0 failed",
+      "  others  0 s overloaded: Overloaded",
+      "",
+      "IDLE        own/n, B_KEY",
+      "  gate    open. Every turn may call.",
+      "  calls   0 last hour, 0 failed",
+      "  others  0 s overloaded: Overloaded",
+      "",
+      "Limits of own: 2 of 9 requests a minute, 3 of 8 tokens a minute"
+    ])
+    expect(EndpointReports.lines({ ...rest, endpoints: [], limits: [], windows }, String)).toHaveLength(1)
   })
 })

@@ -117,6 +117,7 @@ describe("a line of the retry log", () => {
       reason: "overloaded",
       status: 529
     })
+    expect(RetryLog.ofSeal(Observations.seal(), surroundings)).toMatchObject({ finalStatus: "completed" })
     expect(RetryLog.ofSeal({ ...Observations.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
   })
 
@@ -153,6 +154,8 @@ describe("the thinking level", () => {
     ["Anthropic, by effort", { output_config: { effort: "max" } }, "max"],
     ["Anthropic, by budget", { thinking: { type: "enabled", budget_tokens: 4096 } }, "4096 tokens"],
     ["Anthropic, by type", { thinking: { type: "adaptive" } }, "adaptive"],
+    ["Gemini, by level", { generationConfig: { thinkingConfig: { thinkingLevel: "high" } } }, "high"],
+    ["Gemini, by budget", { generationConfig: { thinkingConfig: { thinkingBudget: 512 } } }, "512 tokens"],
     ["no level", { temperature: 0 }, undefined],
     ["a level that is none", { reasoning_effort: 3, thinking: [], reasoning: "high" }, undefined]
   ])("rule M4: is read from where each API has it: %s", (_, body, level) => {
@@ -163,5 +166,7 @@ describe("the thinking level", () => {
     expect(levelOf({ reasoning_effort: "low" }, { reasoning_effort: "high" })).toBe("high")
     expect(levelOf({ reasoning_effort: "low" }, { temperature: 0 })).toBe("low")
     expect(levelOf({ reasoning_effort: "low" }, { reasoning_effort: null })).toBeUndefined()
+    expect(RetryLog.thinkingLevelOf({ type: "simulated", name: "p" }, "m")).toBeUndefined()
+    expect(RetryLog.thinkingLevelOf(undefined, "m")).toBeUndefined()
   })
 })

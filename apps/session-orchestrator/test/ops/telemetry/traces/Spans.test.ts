@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { Observer } from "@holdfast/kernel"
 import { Eventful, Scenario } from "@holdfast/kernel/testing"
 import * as conventions from "@opentelemetry/semantic-conventions/incubating"
 import { Effect, Fiber } from "effect"
@@ -84,8 +85,6 @@ describe("spans", () => {
       "gen_ai.request.model": "gpt-5",
       "gen_ai.conversation.id": "c1",
       "error.type": "overloaded",
-      "http.response.status_code": 529,
-      "server.address": "api.openai.com",
       "server.port": 443
     })
     expect(byName("execute_tool search").attributes).toMatchObject({
@@ -96,17 +95,51 @@ describe("spans", () => {
     expect(unknownIn(spans)).toEqual([])
   })
 
-  it("have the time to the first content, in seconds, and the usage", () => {
-    const [chat] = Spans.ofAttempt(
-      Observations.attempt({ firstContentAt: 1_750, outcome: Observations.completed }),
-      addressOf
-    )
-    expect(chat?.attributes).toMatchObject({
-      "gen_ai.response.time_to_first_chunk": 0.25,
+  it("have what is known of an attempt, and nothing else: times in seconds, the usage, the port", () => {
+    const attributesOf = (given: Parameters<typeof Observations.attempt>[0], address?: string) =>
+      Spans.ofAttempt(Observations.attempt(given), () => URL.parse(address ?? "") ?? undefined)[0]?.attributes
+    const known = {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "openai",
+      "gen_ai.request.model": "gpt-5",
+      "gen_ai.conversation.id": "c1",
+      "gen_ai.request.stream": true,
+      "holdfast.turn.id": "t1",
+      "holdfast.step": 0,
+      "holdfast.attempt": 0
+    }
+    const answered = {
+      ...known,
       "gen_ai.response.finish_reasons": ["stop"],
       "gen_ai.usage.input_tokens": 10,
       "gen_ai.usage.output_tokens": 5
+    }
+    const outcome = Observations.completed
+    expect(attributesOf({ firstContentAt: 1_750, outcome }, "http://a")).toEqual({
+      ...answered,
+      "gen_ai.response.time_to_first_chunk": 0.25,
+      "server.address": "a",
+      "server.port": 80
     })
+    expect(attributesOf({ firstContentAt: 1_750, outcome, startedAt: undefined })).toEqual(answered)
+    expect(attributesOf({ outcome: { ...Observations.failed, usage: { inputTokens: 3 } } }, "https://a:81")).toEqual({
+      ...known,
+      "gen_ai.usage.input_tokens": 3,
+      "server.address": "a",
+      "server.port": 81,
+      "error.type": "overloaded",
+      "http.response.status_code": 529
+    })
+    const compacted = { _tag: "Compacted", usage: { inputTokens: 7 } } as Observer.CompactionEnded["outcome"]
+    const given = { ...Observations.place, attempt: 1, startedAt: 1_500, outcome: compacted }
+    expect(Spans.ofCompaction(given)[0]?.attributes).toMatchObject({ "gen_ai.usage.input_tokens": 7 })
+    const errorOf = (tool: Parameters<typeof Observations.tool>[0]) => Spans.ofTool(Observations.tool(tool))[0]?.error
+    const malformed = { ...Observations.tool().call, malformed: "{" }
+    expect([{}, { isError: true }, { call: malformed, isError: true }].map(errorOf)).toEqual([
+      undefined,
+      "tool_error",
+      "malformed_arguments"
+    ])
   })
 
   it("rule A16: of a turn with compaction, another target and guidance make one tree, with all its attempts", async () => {
