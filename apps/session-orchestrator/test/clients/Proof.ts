@@ -13,17 +13,9 @@ import type { Cut } from "./CuttingProxy.ts"
 import type { Assembled, Driver, Persisted } from "./Drivers.ts"
 
 /** What turns meet: answers, outages, answers that break off and are void, and tools. */
-const SCRIPTS = [
-  "ok+instant",
-  "529x2+instant",
-  "cut-after-3+instant",
-  "529,ends-after-4,cut-after-2+instant",
-  "reset,502+reasoning+instant",
-  "delay-1ms+tokens-12",
-  "cut-after-5,429+delay-1ms+tokens-9",
-  "auth+instant",
-  "error-in-stream-after-2+reasoning+instant"
-]
+const SCRIPTS = `ok+instant 529x2+instant cut-after-3+instant 529,ends-after-4,cut-after-2+instant
+  reset,502+reasoning+instant delay-1ms+tokens-12 cut-after-5,429+delay-1ms+tokens-9 auth+instant
+  error-in-stream-after-2+reasoning+instant`.split(/\s+/)
 
 const bytes = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 300 }) },

@@ -64,15 +64,7 @@ const isFree = (path: Path): boolean =>
   path.some((key, at) => key === "body" || key === "options" || (key === "schema" && path[at - 1] === "finalReport"))
 
 /** Objects whose keys are names that a person chooses. */
-const NAMES = new Set([
-  "providers",
-  "models",
-  "prices",
-  "systemPrompts",
-  "tools",
-  "retry.reasons",
-  "retry.routing.chains"
-])
+const NAMES = new Set("providers models prices systemPrompts tools retry.reasons retry.routing.chains".split(" "))
 const isNames = (path: Path): boolean => NAMES.has(path.join(".")) || ["headers", "env"].includes(String(path.at(-1)))
 
 const wrongTypesFor = (value: unknown): ReadonlyArray<unknown> => {
@@ -105,6 +97,38 @@ const broken = (sound: unknown): ReadonlyArray<{ readonly name: string; readonly
     return [...types, ...unknown]
   })
 
+/** The least and the largest, and texts of each form. */
+const IN_RANGE: ReadonlyArray<readonly [path: Path, values: ReadonlyArray<unknown>]> = [
+  [
+    ["server", "port"],
+    [0, 1, 65_535]
+  ],
+  [["server", "token"], ["x".repeat(16)]],
+  [
+    ["cluster", "shards"],
+    [1, 10_000]
+  ],
+  [
+    ["cluster", "runner"],
+    ["h:1", "10.0.0.5:65535", "[::1]:4748"]
+  ],
+  [
+    ["providers", "gateway", "limits"],
+    [{ calls: 1 }, { requestsPerMinute: 1 }, { tokensPerMinute: 1 }]
+  ],
+  [["providers", "gateway", "maxTokens"], [1]],
+  [["tools"], ["a", "A1_-", "a".repeat(32)].map((name) => ({ [name]: { command: "a" } }))],
+  [
+    ["tools", "files", "maxOutput"],
+    [1_024, 1_048_576]
+  ],
+  [["telemetry", "retryLog", "maxBytes"], [1_000]],
+  [
+    ["telemetry", "retryLog", "keep"],
+    [0, 1_000]
+  ]
+]
+
 /** Numbers and texts just beyond their range, one for each constraint of the page. */
 const OUT_OF_RANGE: ReadonlyArray<readonly [path: Path, value: unknown]> = [
   [["server", "host"], " "],
@@ -118,7 +142,7 @@ const OUT_OF_RANGE: ReadonlyArray<readonly [path: Path, value: unknown]> = [
   [["database", "retention"], "-1 days"],
   [["database", "retention"], "30"],
   [["database", "url"], "mysql://a/b"],
-  [["cluster", "runner"], "10.0.0.5"],
+  ...["10.0.0.5", "h:", ":1", "h:123456", "[x]:1"].map((runner) => [["cluster", "runner"], runner] as const),
   [["cluster", "shards"], 0],
   [["cluster", "shards"], 10_001],
   [["providers", "gateway", "type"], "vertex"],
@@ -129,6 +153,8 @@ const OUT_OF_RANGE: ReadonlyArray<readonly [path: Path, value: unknown]> = [
   [["providers", "gateway", "body"], { stream: false }],
   [["providers", "gateway", "maxTokens"], 0],
   [["providers", "gateway", "limits", "calls"], 0],
+  [["providers", "gateway", "limits"], { requestsPerMinute: 0 }],
+  [["providers", "gateway", "limits"], { tokensPerMinute: 0 }],
   [["providers"], { "a/b": { type: "simulated" } }],
   [["model"], "gpt-5"],
   [["models"], { "gpt-5": {} }],
@@ -163,7 +189,7 @@ const OUT_OF_RANGE: ReadonlyArray<readonly [path: Path, value: unknown]> = [
   [["retry", "maxFailedToolSteps"], -1],
   [["retry", "finalReport", "description"], " \n"],
   [["retry", "finalReport", "contextBudget"], 0],
-  [["tools"], { ["x".repeat(33)]: { command: "a" } }],
+  ...["x".repeat(33), "-a", "a.b", ""].map((name) => [["tools"], { [name]: { command: "a" } }] as const),
   [["tools", "files", "maxOutput"], 1_023],
   [["tools", "files", "maxOutput"], 1_048_577],
   [["tools", "files", "timeout"], "60 secs"],
@@ -172,6 +198,8 @@ const OUT_OF_RANGE: ReadonlyArray<readonly [path: Path, value: unknown]> = [
   [["telemetry", "retryLog"], true],
   [["telemetry", "retryLog", "maxBytes"], 999],
   [["telemetry", "retryLog", "keep"], 1_001],
+  [["telemetry", "retryLog", "keep"], -1],
+  [["cluster", "shards"], 1.5],
   [["telemetry", "otlp", "endpoint"], "localhost:4318"],
   [["telemetry", "notifications", "command"], []],
   [["telemetry", "notifications", "webhookEnv"], "https://hooks.example.org/a"]
@@ -213,6 +241,11 @@ describe("holdfast.config.schema.json", () => {
       ...(isValid(value) ? [`the schema accepts: ${name}`] : [])
     ])
     expect(passed).toEqual([])
+  })
+
+  it.each(IN_RANGE)("both accept that %j is one of %j", (path, values) => {
+    for (const value of values.map((fine) => withValue(example, path, fine)))
+      expect({ service: isAccepted(value), schema: isValid(value) }).toEqual({ service: true, schema: true })
   })
 
   it.each(OUT_OF_RANGE)("both refuse that %j is %j", (path, wrong) => {

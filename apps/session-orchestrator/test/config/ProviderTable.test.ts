@@ -130,7 +130,7 @@ describe("providers", () => {
               maxTokens: 500,
               promptCaching: false,
               headers: { "X-Key": "${MINE}" },
-              body: { metadata: { user_id: "open-sesame-1" } }
+              body: { metadata: { user_id: "open-sesame-1" }, tags: [1, null] }
             }
           },
           { models: { "own/m": { body: { top_k: 3 } } } }
@@ -138,7 +138,7 @@ describe("providers", () => {
         environment: { MINE: "open-sesame-1" }
       })
       expect(ConfigCheck.report(config).join("\n")).toContain(
-        `500 tokens an answer, no prompt caching, body {"metadata":{"user_id":"${Secrets.PLACEHOLDER}"}}, body of m {"top_k":3}`
+        `500 tokens an answer, no prompt caching, body {"metadata":{"user_id":"${Secrets.PLACEHOLDER}"},"tags":[1,null]}, body of m {"top_k":3}`
       )
     })
 

@@ -274,7 +274,20 @@ describe("Resolve", () => {
 
   it("a token of the environment replaces one of the file, in either form", () => {
     const given = { file: { server: { tokenEnv: "MY_TOKEN" } }, environment: { HOLDFAST_TOKEN: TOKEN } }
-    expect(Configurations.config(given).server.token).toEqual(Redacted.make(TOKEN))
+    expect(Configurations.config(given).server).toMatchObject({
+      token: Redacted.make(TOKEN),
+      tokenVariable: "HOLDFAST_TOKEN"
+    })
+    const own = Configurations.config({ file: given.file, environment: { MY_TOKEN: TOKEN } }).server
+    expect(own).toMatchObject({ token: Redacted.make(TOKEN), tokenVariable: "MY_TOKEN" })
+  })
+
+  it("an address of a database names the database", () => {
+    const problemsOf = (url: string) => Configurations.problems({ environment: { HOLDFAST_DATABASE_URL: url } })
+    expect(problemsOf("postgres://h/d")).toEqual([])
+    expect(problemsOf("postgres://h/")).toHaveLength(1)
+    for (const runner of ["h:0", "h:65536"])
+      expect(Configurations.problems({ file: { cluster: { runner } } })).toHaveLength(1)
   })
 
   it("a database's address is not printed with the configuration, and its runner has its own address", () => {

@@ -63,6 +63,16 @@ describe("notifications", () => {
     expect(notifications?.after).toEqual(Duration.minutes(5))
   })
 
+  it("have the format that is asked for, with what it needs", () => {
+    const email = { from: "a@b.example", to: "c@d.example" }
+    const template = "{{text}}"
+    const formatOf = (format: string) =>
+      telemetryOf({
+        file: { telemetry: { notifications: { command: ["notify"], commandFormat: format, email, template } } }
+      }).notifications?.commandFormat
+    expect(["email", "template", "slack"].map(formatOf)).toEqual([{ email }, { template }, "slack"])
+  })
+
   it("have an address that is a secret, as a whole and by its path", () => {
     const config = Configurations.config({
       file: { telemetry: { notifications: { webhook: "https://hooks.example.org/T0/B0/abcdefgh" } } }

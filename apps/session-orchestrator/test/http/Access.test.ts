@@ -42,14 +42,8 @@ describe("the host", () => {
   })
 
   it("is refused if it is another name, because a DNS server could have rebound it", () => {
-    for (const host of [
-      "evil.example",
-      "localhost.evil.example",
-      "127.0.0.1.evil.example",
-      "",
-      "a@localhost",
-      "0x7f.1"
-    ]) {
+    const names = "evil.example localhost.evil.example 127.0.0.1.evil.example a@localhost 0x7f.1".split(" ")
+    for (const host of ["", ...names]) {
       expect([host, decide({ host })]).toEqual([host, "ForbiddenProblem"])
     }
   })

@@ -60,10 +60,7 @@ export const nextDaily = (time: string, now: number): number => {
 export const onDay = (time: string, now: number, days: number): number => {
   const [hours = 0, minutes = 0] = time.split(":").map(Number)
   const date = new Date(now)
-  date.setHours(0, 0, 0, 0)
-  date.setDate(date.getDate() + days)
-  date.setHours(hours, minutes, 0, 0)
-  return date.getTime()
+  return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days, hours, minutes).getTime()
 }
 
 // --- internal

@@ -196,7 +196,7 @@ const partOf = (part: UiMessagesGroup.UiMessage["parts"][number]): Result.Result
   const comma = url.indexOf(",")
   if (comma < 0) return Result.fail("A file has an address of the scheme data: without data.")
   const data = url.slice(comma + 1)
-  if (/;base64$/i.test(url.slice(0, comma))) return Result.succeed({ ...described, data })
+  if (/^[^,]*;base64,/i.test(url)) return Result.succeed({ ...described, data })
   try {
     return Result.succeed({ ...described, data: Buffer.from(decodeURIComponent(data)).toString("base64") })
   } catch {
@@ -206,4 +206,4 @@ const partOf = (part: UiMessagesGroup.UiMessage["parts"][number]): Result.Result
 
 /** Browsers add parameters, such as a charset. */
 const typed = (mediaType: unknown): unknown =>
-  typeof mediaType === "string" ? (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase() : mediaType
+  typeof mediaType === "string" ? mediaType.replace(/;.*/s, "").trim().toLowerCase() : mediaType

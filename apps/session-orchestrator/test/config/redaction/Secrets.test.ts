@@ -120,26 +120,9 @@ describe("Secrets", () => {
   })
 
   it("redacting twice equals redacting once", () => {
-    const piece = fc.constantFrom(
-      "sk-0123456789abc",
-      "Bearer ",
-      "Basic ",
-      "abcdef0123456789",
-      "x-api-key: ",
-      "authorization=",
-      "?key=",
-      "&token=",
-      "http://u:",
-      "pw1",
-      "@host",
-      "[redacted]",
-      '"',
-      "\\",
-      " ",
-      ":",
-      "{",
-      "planted-secret-1"
-    )
+    const pieces = String.raw`sk-0123456789abc|Bearer |Basic |abcdef0123456789|x-api-key: |authorization=|?key=|&token=`
+    const ends = String.raw`http://u:|pw1|@host|[redacted]|"|\| |:|{|planted-secret-1`
+    const piece = fc.constantFrom(...`${pieces}|${ends}`.split("|"))
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
         const redact = redactor("planted-secret-1")

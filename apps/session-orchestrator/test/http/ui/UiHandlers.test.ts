@@ -70,5 +70,6 @@ it("the turn's id follows from chat and message, whatever characters they have",
   const idOf = (chat: string, id: string) =>
     Result.getOrThrow(asked([{ type: "text", text: "Hi" }], { chat, id })).turnId
   expect(idOf("chat", "m/1")).toBe(idOf("chat", "m/1"))
+  expect(idOf("chat", "m/1")).toMatch(/^chat-[0-9a-f]{40}$/)
   expect(new Set([idOf("chat", "m1"), idOf("chat", "m2"), idOf("chat2", "m1"), idOf("chatm", "1")]).size).toBe(4)
 })

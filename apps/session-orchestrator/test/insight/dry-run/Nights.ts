@@ -14,25 +14,12 @@ const length = fc.oneof(
   fc.integer({ min: 1, max: 9 }).map((n) => `${n}h`)
 )
 const outcome = fc.constantFrom(
-  "529",
-  "429",
-  "503",
-  "500",
-  "reset",
-  "html",
-  "cut",
-  "error-in-stream",
-  "429;retry-after=7",
-  "429;retry-after=900",
-  "quota",
-  "ok",
-  "down",
-  "auth",
-  "bad-request",
-  "cut-after-3",
-  "stall",
-  "refuse",
-  "too-long"
+  ...`
+    529 429 503 500 reset html cut error-in-stream 429;retry-after=7 429;retry-after=900 quota ok down auth
+    bad-request cut-after-3 stall refuse too-long
+  `
+    .trim()
+    .split(/\s+/)
 )
 const clocked = fc.tuple(outcome, length).map(([what, length]) => {
   const [head, ...params] = what.split(";")

@@ -160,17 +160,8 @@ describe("a replay under another configuration", () => {
       const course = would.turns[0] ?? assert.fail("it is missing")
       // The overnight schedule: 5 s, 10 s, 30 s, 1 min, 5 min, 10 min, 15 min. The sixth wait ends at 16 min 45 s, the seventh at 31 min 45 s.
       assert.deepStrictEqual(
-        course.calls.map(({ at, outcome }) => [at, outcome]),
-        [
-          [0, "failed"],
-          [5_000, "failed"],
-          [15_000, "failed"],
-          [45_000, "failed"],
-          [105_000, "failed"],
-          [405_000, "failed"],
-          [1_005_000, "failed"],
-          [1_905_000, "answered"]
-        ]
+        course.calls.map(({ at, outcome }) => (outcome === "failed" ? at : `${at} ${outcome}`)),
+        [0, 5_000, 15_000, 45_000, 105_000, 405_000, 1_005_000, "1905000 answered"]
       )
       // An answer takes as long as the endpoint's nearest.
       assert.deepInclude(course.end, { status: "completed", at: 1_908_000 })

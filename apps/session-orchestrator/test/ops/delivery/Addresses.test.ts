@@ -6,36 +6,16 @@ import * as Posting from "../../../src/ops/delivery/Posting.ts"
 import * as NoticeMessages from "../../../src/ops/delivery/NoticeMessages.ts"
 import * as ServiceDeliveries from "../../../src/ops/delivery/ServiceDeliveries.ts"
 
-const PRIVATE = [
-  "http://127.0.0.1/",
-  "http://127.1/",
-  "http://2130706433/",
-  "http://0x7f.0.0.1/",
-  "http://0/",
-  "http://10.1.2.3:8080/x",
-  "http://172.31.255.255/",
-  "http://192.168.0.1/",
-  "http://169.254.169.254/latest/meta-data",
-  "http://100.64.0.1/",
-  "http://224.0.0.1/",
-  "http://255.255.255.255/",
-  "http://[::1]/",
-  "http://[::]/",
-  "http://[::ffff:127.0.0.1]/",
-  "http://[::ffff:8.8.8.8]/",
-  "http://[::808:808]/",
-  "http://[64:ff9b:1::1]/",
-  "http://[fec0::1]/",
-  "http://[5f00::1]/",
-  "http://192.88.99.1/",
-  "http://[64:ff9b::7f00:1]/",
-  "http://[2002:7f00:1::]/",
-  "http://[fe80::1]/",
-  "http://[fd00::1]/",
-  "http://localhost:4747/",
-  "http://api.localhost/",
-  "http://LOCALHOST./"
-]
+const PRIVATE = `
+  http://127.0.0.1/ http://127.1/ http://2130706433/ http://0x7f.0.0.1/ http://0/ http://10.1.2.3:8080/x
+  http://172.31.255.255/ http://192.168.0.1/ http://169.254.169.254/latest/meta-data http://100.64.0.1/
+  http://224.0.0.1/ http://255.255.255.255/ http://[::1]/ http://[::]/ http://[::ffff:127.0.0.1]/
+  http://[::ffff:8.8.8.8]/ http://[::808:808]/ http://[64:ff9b:1::1]/ http://[fec0::1]/ http://[5f00::1]/
+  http://192.88.99.1/ http://[64:ff9b::7f00:1]/ http://[2002:7f00:1::]/ http://[fe80::1]/ http://[fd00::1]/
+  http://localhost:4747/ http://api.localhost/ http://LOCALHOST./
+`
+  .trim()
+  .split(/\s+/)
 
 describe("an address in a request", () => {
   it.each(PRIVATE)("is refused if it is private: %s", (url) => {

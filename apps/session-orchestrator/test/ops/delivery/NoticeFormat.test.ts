@@ -48,15 +48,8 @@ describe("a notice", () => {
   it("is an e-mail whose headers and body cannot be forged", () => {
     const { text } = NoticeFormat.write({ email: { from: "holdfast@example.org", to: "oncall@example.org" } }, body)
     const [head = "", encoded = ""] = text.split("\r\n\r\n")
-    expect(head.split("\r\n").map((line) => line.split(":")[0])).toEqual([
-      "From",
-      "To",
-      "Subject",
-      "Message-ID",
-      "MIME-Version",
-      "Content-Type",
-      "Content-Transfer-Encoding"
-    ])
+    const names = head.split("\r\n").map((line) => line.split(":")[0])
+    expect(names.join(" ")).toBe("From To Subject Message-ID MIME-Version Content-Type Content-Transfer-Encoding")
     expect(head).toContain("\r\nSubject: Holdfast: openai/gpt-5 X-Evil: 1 is down\r\n")
     expect(Buffer.from(encoded, "base64").toString("utf8")).toBe(body.text)
   })

@@ -25,14 +25,14 @@ export const completed: Observer.AttemptEnded["outcome"] = {
   finishReason: "stop"
 }
 
-export const failed: Observer.AttemptEnded["outcome"] = {
+export const failed = {
   _tag: "Failed",
   content: [],
   endedAt: 2_000,
   failure: overloaded,
   contentSeen: false,
   spread: 0
-}
+} satisfies Observer.AttemptEnded["outcome"]
 
 export const attempt = (given: Partial<Observer.AttemptEnded> = {}): Observer.AttemptEnded => ({
   ...place,
