@@ -22,7 +22,7 @@ import type { Session } from "../session/Session.ts"
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 import * as TurnPlan from "../turn/TurnPlan.ts"
-import * as TurnPorts from "../turn/TurnPorts.ts"
+import * as TurnRouter from "../turn/TurnRouter.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import type { Parts } from "./Parts.ts"
 
@@ -170,7 +170,7 @@ const nextTargetOf = (
   }
   return Effect.gen(function* () {
     const last =
-      routing.revert === "never" ? TurnPorts.lastAnswer(yield* log.history(conversationId), modelSince) : undefined
+      routing.revert === "never" ? TurnRouter.lastAnswer(yield* log.history(conversationId), modelSince) : undefined
     const now = yield* Clock.currentTimeMillis
     const standing = yield* standings.load(now)
     const question = {

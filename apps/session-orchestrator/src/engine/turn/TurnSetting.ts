@@ -1,5 +1,5 @@
 /** Finds what a turn runs with: its policy with its decisions, its target, and the provider behind its limits and gates. */
-import { Directive, type Records, RetryStrategy, type Router } from "@holdfast/kernel"
+import { Compactor, Directive, type Records, RetryStrategy, type Router, type TurnLimits } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import {
   Basis,
@@ -10,7 +10,7 @@ import {
   RetryStrategies,
   type SpendGuard
 } from "@holdfast/policy"
-import { Failure, Target } from "@holdfast/wire"
+import { defined, Failure, Target } from "@holdfast/wire"
 import { Effect, Result } from "effect"
 import type { Conversation, Resumption, Turn } from "../../storage/Stored.ts"
 import * as Admission from "./Admission.ts"
@@ -19,10 +19,11 @@ import type { Defaults } from "../conversation/Defaults.ts"
 import type { Session } from "../session/Session.ts"
 import * as Spending from "../spend/Spending.ts"
 import * as ProviderName from "../../base/text/ProviderName.ts"
+import * as FinalReports from "../../config/report/FinalReports.ts"
 import * as SpendSums from "../../config/limits/SpendSums.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import type * as TurnPlan from "./TurnPlan.ts"
-import * as TurnPorts from "./TurnPorts.ts"
+import * as TurnRouter from "./TurnRouter.ts"
 import type { TurnServices } from "./TurnServices.ts"
 import * as ContextSize from "../../base/tokens/ContextSize.ts"
 import * as Tokenizer from "../../base/tokens/Tokenizer.ts"
@@ -55,27 +56,24 @@ export const of = (
   const countTokens: Models.CountTokens =
     held === undefined ? (request) => ContextSize.of(request, Tokenizer.count) : () => 0
   const found = held?.account === undefined ? standings : Standings.ofClient(standings, held.account)
-  const { router, ...ports } = TurnPorts.portsOf(
-    {
-      standings: life.draft === undefined ? found : Standings.orUnknown(found),
-      countTokens,
-      credentials: providers.credentials,
-      models: defaults.models
-    },
-    {
-      policy,
-      provider,
-      history,
-      isEnabled,
-      patiently: patiently(turn.turnId),
-      modelSince: conversation.modelSince
-    }
-  )
+  const router = TurnRouter.make({
+    standings: life.draft === undefined ? found : Standings.orUnknown(found),
+    countTokens,
+    credentials: providers.credentials,
+    models: defaults.models,
+    policy,
+    history,
+    isEnabled,
+    patiently: patiently(turn.turnId),
+    modelSince: conversation.modelSince
+  })
   const priceOf: SpendGuard.PriceOf = (target) => SpendSums.priceOf(defaults.prices ?? {}, Target.format(target))
   const counting = held === undefined ? countTokens : () => held.inputTokens
   const strategy = deciding({ countTokens: counting, isEnabled, life, plan, priceOf, spending })
   return {
-    ...ports,
+    report: FinalReports.make(policy),
+    compactor: Compactor.make(provider), // rule P19
+    limits: limitsOf(policy, countTokens),
     target: targetOf(conversation.model),
     provider,
     strategy,
@@ -153,6 +151,19 @@ export const policyOf = (
 }
 
 // --- internal
+
+/** Rules A11, C11. `undefined` if only the kernel's own limits apply: a turn without limits costs less. */
+const limitsOf = (
+  { finalReport, maxFailedToolSteps, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy,
+  countTokens: Models.CountTokens
+): TurnLimits.TurnLimits | undefined => {
+  const budget = finalReport?.contextBudget
+  if ([budget, maxFailedToolSteps, maxTurns, maxResponseCharacters].every((limit) => limit === undefined))
+    return undefined
+  const exceedsContext: TurnLimits.TurnLimits["exceedsContext"] | undefined =
+    budget === undefined ? undefined : (prospect) => countTokens(prospect, prospect.target) > budget
+  return defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns, exceedsContext })
+}
 
 /** A turn that has just arrived may not be on disk, so its own labels count. */
 const checkedOf = (

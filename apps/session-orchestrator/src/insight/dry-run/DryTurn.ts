@@ -17,7 +17,7 @@ import type * as Spending from "../../engine/spend/Spending.ts"
 import type { Standings } from "../../storage/Standings.ts"
 import * as Admission from "../../engine/turn/Admission.ts"
 import * as TurnPlan from "../../engine/turn/TurnPlan.ts"
-import * as TurnPorts from "../../engine/turn/TurnPorts.ts"
+import * as TurnRouter from "../../engine/turn/TurnRouter.ts"
 import * as TurnSetting from "../../engine/turn/TurnSetting.ts"
 import * as DryTurnCourse from "./DryTurnCourse.ts"
 import type { VirtualClock } from "./VirtualClock.ts"
@@ -133,7 +133,7 @@ export class DryTurn {
         life: "",
         strategy: this.strategy,
         toolbox: { definitions: [] },
-        hasRouter: TurnPorts.hasElsewhere(policy, credentials),
+        hasRouter: TurnRouter.hasElsewhere(policy, credentials),
         hasCompactor: true,
         observer: spending?.listeners
       })
@@ -306,7 +306,7 @@ export class DryTurn {
     const isEnabled = () => this.isEnabled()
     life.without("ticket")
     const history = this.prompted.history ?? []
-    const routes = TurnPorts.routerOf(around, { policy, history, isEnabled, patiently: Effect.orDie })
+    const routes = TurnRouter.make({ ...around, policy, history, isEnabled, patiently: Effect.orDie })
     this.router = routes && TurnSetting.routed(life, routes, strategy)
   }
 }

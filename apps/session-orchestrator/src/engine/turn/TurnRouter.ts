@@ -1,27 +1,21 @@
 /**
- * Makes the optional ports of one turn: its router, whose findings about targets are read from and written to the database, its report, its
- * compactor and its limits.
+ * Makes the router of a turn, whose findings about targets are read from and written to the database.
  *
  * - A conversation whose policy is "never" (rule P9) continues on the target of its last answer, unless its model was changed
  *   since.
  * - A turn without any other target has no router, and no cost. A person may send it to any provider (rule X4), so the
  *   credentials of all providers count.
  */
-import { Compactor, type Provider, type Router, type TurnLimits, type TurnStopped } from "@holdfast/kernel"
-import { type Models, type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
-import { defined, type Message, type Target } from "@holdfast/wire"
 import type { StorageError } from "@holdfast/journal"
+import type { Router, TurnStopped } from "@holdfast/kernel"
+import { type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
+import type { Message, Target } from "@holdfast/wire"
 import type { Effect } from "effect"
-import * as FinalReports from "../../config/report/FinalReports.ts"
 import type { Standings } from "../../storage/Standings.ts"
 
-/** The parts that the routers of all turns share. */
-export interface RouterDependencies extends Omit<Routes.Known, "standing"> {
+/** What the router of a turn needs. */
+interface Setting extends Omit<Routes.Known, "standing"> {
   readonly standings: Standings["Service"]
-}
-
-/** One turn, as its router needs it. */
-interface RouterSetting {
   readonly policy: RetryPolicy.RetryPolicy
   /** The conversation before this turn, oldest first. */
   readonly history: ReadonlyArray<Message.Message>
@@ -33,10 +27,15 @@ interface RouterSetting {
 }
 
 /** The router of a turn; `undefined` if there is no choice. */
-export const routerOf = (
-  { standings, ...known }: RouterDependencies,
-  { history, isEnabled, modelSince, patiently, policy }: RouterSetting
-): Router.Router["Service"] | undefined => {
+export const make = ({
+  history,
+  isEnabled,
+  modelSince,
+  patiently,
+  policy,
+  standings,
+  ...known
+}: Setting): Router.Router["Service"] | undefined => {
   if (!hasElsewhere(policy, known.credentials)) return undefined
   const last = lastAnswer(history, modelSince)
   const router = Routers.make(policy, {
@@ -63,36 +62,7 @@ export const lastAnswer = (history: ReadonlyArray<Message.Message>, since = 0): 
 }
 
 /** Whether a turn may use another target or credential than its first. */
-export const hasElsewhere = (
-  { routing }: RetryPolicy.RetryPolicy,
-  credentials: RouterDependencies["credentials"]
-): boolean =>
+export const hasElsewhere = ({ routing }: RetryPolicy.RetryPolicy, credentials: Routes.Known["credentials"]): boolean =>
   routing.type === "round-robin" ||
   Object.keys(routing.chains).length > 0 ||
   Object.values(credentials).some((names) => names.length > 1)
-
-/** The optional ports of one turn, whose calls are made by `provider`. */
-export const portsOf = (
-  dependencies: RouterDependencies,
-  { provider, ...setting }: RouterSetting & { readonly provider: Provider.Provider["Service"] }
-) => ({
-  router: routerOf(dependencies, setting),
-  report: FinalReports.make(setting.policy),
-  compactor: Compactor.make(provider), // rule P19
-  limits: limitsOf(setting.policy, dependencies.countTokens)
-})
-
-// --- internal
-
-/** Rules A11, C11. `undefined` if only the kernel's own limits apply: a turn without limits costs less. */
-const limitsOf = (
-  { finalReport, maxFailedToolSteps, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy,
-  countTokens: Models.CountTokens
-): TurnLimits.TurnLimits | undefined => {
-  const budget = finalReport?.contextBudget
-  if ([budget, maxFailedToolSteps, maxTurns, maxResponseCharacters].every((limit) => limit === undefined))
-    return undefined
-  const exceedsContext: TurnLimits.TurnLimits["exceedsContext"] | undefined =
-    budget === undefined ? undefined : (prospect) => countTokens(prospect, prospect.target) > budget
-  return defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns, exceedsContext })
-}
