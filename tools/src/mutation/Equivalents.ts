@@ -402,6 +402,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the first turn starts at once, however long a step is"
   },
   {
+    path: "apps/session-orchestrator/src/engine/session/Watching.ts",
+    operator: "constant",
+    before: "1",
+    line: "return known.size === 0 ? frames : frames.filter(({ event }, at) => at > (known.get(event.turnId) ?? -1))",
+    reason: "each place is above both"
+  },
+  {
     path: "apps/session-orchestrator/src/gateway/LocalWaits.ts",
     operator: "boundary",
     before: "at + KEPT_MS <= now",

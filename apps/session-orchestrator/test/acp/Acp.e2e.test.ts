@@ -246,9 +246,7 @@ describe.concurrent("holdfast acp", () => {
   })
 
   it("carries out what one write has in its order, and answers a line that it cannot read", async () => {
-    const { cwd, provider } = await setup("order", {
-      schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }
-    })
+    const { cwd, provider } = await setup("order", { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" } })
     provider.fallback(overloaded)
     const child = spawn(process.execPath, [MAIN, "acp", "--config", "holdfast.json"], {
       cwd,

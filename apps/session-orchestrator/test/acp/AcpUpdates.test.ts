@@ -171,10 +171,7 @@ describe("a file of the model", () => {
     assert.deepStrictEqual<unknown>(blocks, [
       { type: "image", mimeType: "image/png", data: "AAAA" },
       { type: "audio", mimeType: "audio/mpeg", data: "AAAA" },
-      {
-        type: "resource",
-        resource: { uri: "attachment:a%20b.pdf", mimeType: "application/pdf", blob: "AAAA" }
-      },
+      { type: "resource", resource: { uri: "attachment:a%20b.pdf", mimeType: "application/pdf", blob: "AAAA" } },
       { type: "resource_link", name: "b.png", uri: "https://a.example/b.png", mimeType: "image/png" }
     ])
   })

@@ -43,10 +43,7 @@ const holdfast = (
     Effect.map((code) => ({ code, stdout: recorder.stdout(), stderr: recorder.stderr() })),
     Effect.provide([
       Layer.succeed(Terminal.Terminal, recorder.terminal),
-      Stdio.layerTest({
-        stdin: Stream.make(new TextEncoder().encode(stdin)),
-        stdinIsTerminal: Effect.succeed(false)
-      })
+      Stdio.layerTest({ stdin: Stream.make(new TextEncoder().encode(stdin)), stdinIsTerminal: Effect.succeed(false) })
     ]),
     Effect.provide(NodeServices.layer),
     Effect.runPromise

@@ -142,11 +142,7 @@ describe("holdfast report", () => {
 
   It.effect("rule X12: reports the last twelve hours, or since a moment, as text, Markdown or JSON", function* () {
     const text = yield* report()
-    expect(text).toMatchObject({
-      code: 0,
-      stderr: "",
-      stdout: expect.stringMatching(/^0 answered, 0 failed\n\nFrom /)
-    })
+    expect(text).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(/^0 answered, 0 failed\n\nFrom /) })
     const until = 1_933_000_000_000
     const line = "0 answered, 0 failed"
     expect(yield* inJson()).toMatchObject({ since: until - 12 * 3_600_000, until, line })
@@ -252,9 +248,7 @@ describe("holdfast backup", () => {
   })
 
   It.effect("leaves PostgreSQL to its own tools", function* () {
-    const { code, stderr, stdout } = yield* CommandLine.run(["backup", "copy.db"], {
-      parts: { environment: postgres }
-    })
+    const { code, stderr, stdout } = yield* CommandLine.run(["backup", "copy.db"], { parts: { environment: postgres } })
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
     expect(stderr).toMatch(/^holdfast: The data is in PostgreSQL/)
   })

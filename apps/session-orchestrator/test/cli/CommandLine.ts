@@ -41,12 +41,7 @@ export const run = (
     ...parts
   }
   return Cli.make(all, args).pipe(
-    Effect.map((code) => ({
-      code,
-      stdout: recorder.stdout(),
-      stderr: recorder.stderr(),
-      seen: recorder.seen()
-    })),
+    Effect.map((code) => ({ code, stdout: recorder.stdout(), stderr: recorder.stderr(), seen: recorder.seen() })),
     Effect.provide([
       Layer.succeed(Terminal.Terminal, recorder.terminal),
       isOnDisk

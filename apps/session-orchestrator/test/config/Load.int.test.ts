@@ -72,9 +72,7 @@ describe("Load", () => {
   It.effect("every problem of the file has the position of its key, one of another source has none", function* () {
     const text = `{
   // A comment moves the text after it.
-  "sever": {}, "providers": {
-    "p.q": { "headers": { "a b": "x" } },
-  },
+  "sever": {}, "providers": { "p.q": { "headers": { "a b": "x" } }, },
   "retry": { "schedule": { "type": "steps", "delays": ["1 second", "soon"] } },
   "telemetry": { "notifications": {} }
 }`

@@ -106,10 +106,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     "context-overflow",
     [tooLong],
     [],
-    {
-      retry: INTERACTIVE,
-      format: "anthropic"
-    }
+    { retry: INTERACTIVE, format: "anthropic" }
   ),
   {
     title: "rule P19: a context that is too long for a summary fails with the overflow too",

@@ -83,10 +83,7 @@ const streams: ReadonlyArray<Scenario> = [
     "network",
     [Answers.justEnds("Here I")],
     [],
-    {
-      format: "anthropic",
-      shown: "Here I"
-    }
+    { format: "anthropic", shown: "Here I" }
   ),
   outlives("rule C6: before any output it is asked for again", [Answers.justEnds("")], secondsOf("network"), {
     retry: EVEN,
@@ -96,10 +93,7 @@ const streams: ReadonlyArray<Scenario> = [
     "rule C7: half a tool call is no call and no content: the attempt is retried",
     [Answers.halfACall("send")],
     secondsOf("network"),
-    {
-      retry: EVEN,
-      format: "anthropic"
-    }
+    { retry: EVEN, format: "anthropic" }
   ),
   {
     title: "rule C7: a whole one is run",

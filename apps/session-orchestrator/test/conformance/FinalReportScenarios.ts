@@ -40,11 +40,7 @@ const guidance: ReadonlyArray<Scenario> = [
         "text-delta",
         "usage",
         "message",
-        {
-          type: "turn-end",
-          status: "completed",
-          report: { source: "tool-message", success: true, content: GOOD }
-        }
+        { type: "turn-end", status: "completed", report: { source: "tool-message", success: true, content: GOOD } }
       ],
       shown: JSON.stringify(GOOD)
     },

@@ -107,11 +107,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       {
         prompt: "And?",
         given: [says(ANSWER)],
-        follows: {
-          calls: [TARGET],
-          events: [...BEGUN, ...answered()],
-          shown: ANSWER
-        }
+        follows: { calls: [TARGET], events: [...BEGUN, ...answered()], shown: ANSWER }
       }
     ],
     history: ["user: Hello", `assistant: ${ANSWER}`, "user: And?", `assistant: ${ANSWER}`]

@@ -80,9 +80,7 @@ const trigger: ReadonlyArray<Scenario> = [
     "auth",
     [Answers.status(401, "auth")],
     [],
-    {
-      format: "anthropic"
-    }
+    { format: "anthropic" }
   ),
   endsIn("rule D3: an error that is not retryable ends the step: no such model", "model-unavailable", [
     Answers.status(404, "model")

@@ -65,11 +65,7 @@ export const failsWith = (
   attempt?: number
 ): ReadonlyArray<Expected> => [
   ...failed(reason, attempt === undefined ? undefined : { attempt }).slice(0, -1),
-  {
-    type: "turn-end",
-    status: "failed",
-    report: { source: "synthetic", success: false, content: { reason, context } }
-  }
+  { type: "turn-end", status: "failed", report: { source: "synthetic", success: false, content: { reason, context } } }
 ]
 
 export const HANDED_IN = [`assistant: calls ${REPORT}`, `tool: ${REPORT}`] as const

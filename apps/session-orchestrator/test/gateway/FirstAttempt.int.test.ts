@@ -20,11 +20,7 @@ describe("the first attempt of a held call", () => {
       apiKeyEnv: ["OWN_KEY"],
       limits: { requestsPerMinute: 2 }
     }
-    const { service } = yield* GatewayRig.start({
-      answer: () => {},
-      endpoint,
-      file: { providers: { own } }
-    })
+    const { service } = yield* GatewayRig.start({ answer: () => {}, endpoint, file: { providers: { own } } })
     // A third request would wait for a minute.
     const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
     expect([answer.status, answer.headers["x-holdfast-attempts"], answer.body.equals(bytes)]).toEqual([200, "2", true])

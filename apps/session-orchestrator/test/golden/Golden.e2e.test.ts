@@ -33,11 +33,7 @@ interface Database {
 const sqlite = Effect.gen(function* () {
   const directory = yield* Process.directory
   const filename = path.join(directory, "holdfast.db")
-  return {
-    directory,
-    client: SqliteClient.layer({ filename }),
-    env: { HOLDFAST_DATABASE_PATH: filename }
-  }
+  return { directory, client: SqliteClient.layer({ filename }), env: { HOLDFAST_DATABASE_PATH: filename } }
 })
 
 const postgres = Effect.gen(function* () {

@@ -46,13 +46,7 @@ const one = (
   before: ReadonlyArray<Response>,
   after: ReadonlyArray<Response>,
   rest: Partial<Phase> = {}
-): Phase => ({
-  name: prompt,
-  turns: [{ prompt }],
-  says: { [prompt]: [before, after] },
-  calls: before.length,
-  ...rest
-})
+): Phase => ({ name: prompt, turns: [{ prompt }], says: { [prompt]: [before, after] }, calls: before.length, ...rest })
 
 /** A path of a tool's argument, below the directory of the process. */
 const RUNS = { file: "runs", gate: "gate" }

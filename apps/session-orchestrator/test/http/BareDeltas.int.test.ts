@@ -19,16 +19,8 @@ const body = { prompt: "hello", turnId: "t" }
 
 It.effect("rule D12: a client of one turn gets deltas without ids where it asks; no other event changes", function* () {
   const { events, sent, server, turns } = yield* given
-  const lines = yield* server.open({
-    path: `${turns}?deltas=bare`,
-    headers: { accept: "application/x-ndjson" },
-    body
-  })
-  const frames = yield* server.open({
-    path: `${turns}?deltas=bare`,
-    headers: { accept: "text/event-stream" },
-    body
-  })
+  const lines = yield* server.open({ path: `${turns}?deltas=bare`, headers: { accept: "application/x-ndjson" }, body })
+  const frames = yield* server.open({ path: `${turns}?deltas=bare`, headers: { accept: "text/event-stream" }, body })
   const watched = yield* server.open({ path: "/v1/turns/t/events?deltas=bare" })
   server.conversations.emit("t", sent)
   const expected = [events.start, events.wait, { type: "text-delta", delta: "Hi" }, events.end]

@@ -11,11 +11,7 @@ const TOKEN = "a-token-of-some-length"
 
 const preflightOf = (origin: string, wanted = "content-type, authorization") => ({
   method: "OPTIONS",
-  headers: {
-    origin,
-    "access-control-request-method": "POST",
-    "access-control-request-headers": wanted
-  }
+  headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": wanted }
 })
 
 describe("a page of an allowed origin", () => {

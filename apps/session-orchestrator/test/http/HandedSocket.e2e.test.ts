@@ -52,9 +52,7 @@ describe.concurrent("a socket that was handed over", () => {
     expect(yield* healthz(url)).toBe(200)
     process.kill(pidOf(1) ?? 0, "SIGKILL")
     // From its death to the next one's start, and on.
-    const statuses = yield* Effect.forEach(Array.from({ length: 9 }), () => healthz(url), {
-      concurrency: "unbounded"
-    })
+    const statuses = yield* Effect.forEach(Array.from({ length: 9 }), () => healthz(url), { concurrency: "unbounded" })
     expect(new Set(statuses)).toEqual(new Set([200]))
     expect(pidOf(2)).toBeGreaterThan(0)
   })

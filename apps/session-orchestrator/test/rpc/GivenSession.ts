@@ -127,9 +127,5 @@ const serviceOf = (
         )
       : SocketCommands.respond(command, SocketCommands.run(conversations, { ...command, conversationId }, "a test")),
   feed: (after, forward) =>
-    Subscriptions.feed({
-      watch: (from) => conversations.watch(conversationId, from),
-      after,
-      forward
-    })
+    Subscriptions.feed({ watch: (from) => conversations.watch(conversationId, from), after, forward })
 })

@@ -94,9 +94,7 @@ const runsOf = ({ runs }: CrashHarness.Harness) =>
 const runsTools = Effect.fnUntraced(function* (harness: CrashHarness.Harness) {
   const gate = path.join(harness.directory, "gate")
   const names = ["append", "append_again"]
-  harness.tools = {
-    unruly: { ...TestToolServers.unrulyEntry(), allow: names, idempotent: ["append_again"] }
-  }
+  harness.tools = { unruly: { ...TestToolServers.unrulyEntry(), allow: names, idempotent: ["append_again"] } }
   yield* harness.begin("50 millis")
   fails(harness, harness.chance.from(0, 1))
   const input = { file: harness.runs, gate }

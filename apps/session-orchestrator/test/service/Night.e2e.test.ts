@@ -103,9 +103,7 @@ describe("a night", () => {
       const waited = yield* waiting.exit
       assert.deepStrictEqual([waited.code, lines(waited.stdout).length], [1, 60], waited.stderr)
       const reportArgs = ["report", "--since", new Date(begun).toISOString()]
-      const [text, json] = yield* Effect.all([print(...reportArgs), print(...reportArgs, "--json")], {
-        concurrency: 2
-      })
+      const [text, json] = yield* Effect.all([print(...reportArgs), print(...reportArgs, "--json")], { concurrency: 2 })
       const report = decode(json)
       assertSeen(report, { night, since: begun, darkAt, database: path.join(directory, config.database.path) })
       const overHttp = yield* second.call({ path: `/v1/report?since=${begun}` })

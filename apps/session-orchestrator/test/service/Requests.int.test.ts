@@ -55,13 +55,7 @@ describe("providers.*.body and models.*.body", () => {
       max_completion_tokens: 64,
       stop: ["END"]
     })
-    expect(two?.body).toEqual({
-      ...one?.body,
-      model: "two",
-      temperature: 1,
-      reasoning_effort: "high",
-      stop: undefined
-    })
+    expect(two?.body).toEqual({ ...one?.body, model: "two", temperature: 1, reasoning_effort: "high", stop: undefined })
   })
 
   It.live("Anthropic: maxTokens and promptCaching, and body over both", function* () {

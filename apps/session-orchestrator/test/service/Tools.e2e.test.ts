@@ -30,10 +30,7 @@ const setupOf = Effect.fnUntraced(function* (tools: object, telemetry: object = 
     /** The tool results in the provider's nth request, in order. */
     resultsOf: (nth: number) => resultsIn(provider.requests()[nth]?.body ?? "{}"),
     offered: (nth: number) => toolsIn(provider.requests()[nth]?.body ?? "{}"),
-    start: Process.start({
-      directory,
-      config: { ...ProcessSetup.configOf(provider), tools, telemetry }
-    })
+    start: Process.start({ directory, config: { ...ProcessSetup.configOf(provider), tools, telemetry } })
   }
 })
 

@@ -45,22 +45,31 @@ describe("retention of conversations", () => {
       yield* write(5, 90, 91)
       yield* write(6, 98, 99, ["nightly"])
       const deleted: Array<string> = []
+      const { conversation, scrub } = yield* Deletions
+      let scrubs = 0
       const ports = {
         lists: yield* Lists,
-        deletions: yield* Deletions,
+        deletions: {
+          conversation,
+          scrub: Effect.andThen(
+            Effect.sync(() => void scrubs++),
+            scrub
+          )
+        },
         deleted: (id: string) => Effect.sync(() => void deleted.push(id))
       }
       const rules = [{ after: Duration.days(60) }, { after: Duration.days(5), tag: "nightly" }]
       for (const [day, kept] of [
         [100, ids(2, 3, 5, 6)],
         [105, ids(2, 3, 5)],
+        [106, ids(2, 3, 5)],
         [111, ids(3, 5)]
       ] as const) {
         yield* TestClock.setTime(day * DAY)
         yield* ConversationRetention.round(ports, rules)
         expect(yield* left).toEqual(kept)
       }
-      expect(deleted.toSorted()).toEqual(ids(1, 2, 4, 6))
+      expect([scrubs, deleted.toSorted()]).toEqual([3, ids(1, 2, 4, 6)])
     }).pipe(Effect.provide(MemoryStore.layer))
   )
 

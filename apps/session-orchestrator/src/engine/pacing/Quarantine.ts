@@ -152,7 +152,6 @@ class Admissions implements QuarantineService {
   }
 
   private release(): void {
-    this.cancel = undefined
     this.isHolding = false
     const held = Array.from(this.held)
     this.held.clear()

@@ -214,10 +214,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     assert.deepInclude(yield* holdfast(service, ["give-up", "--model", "spare"]), { code: 0, stdout: "where done\n" })
     yield* until("where", "failed")
     assert.strictEqual(calls.length, 8)
-    const wrong = yield* service.call({
-      path: "/v1/turns/commands",
-      body: { command: { type: "retry" }, filter: {} }
-    })
+    const wrong = yield* service.call({ path: "/v1/turns/commands", body: { command: { type: "retry" }, filter: {} } })
     assert.strictEqual(wrong.status, 400)
   })
 

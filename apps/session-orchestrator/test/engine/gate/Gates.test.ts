@@ -34,13 +34,17 @@ describe("the gate of an endpoint", () => {
   })
 
   It.effect("is kept, except idle ones when there are a thousand", function* () {
-    const { of } = yield* gates
+    const { of, routes } = yield* gates
     const gateOf = (n: number) => of({ target: { provider: "a", model: `m${n}` } }) ?? assert.fail("it has no gate")
     const [idle, busy] = [gateOf(0), gateOf(1)]
     const ticket = busy.admit()
     for (let n = 2; n < 1_000; n++) gateOf(n)
     assert.strictEqual(gateOf(0), idle)
     gateOf(1_000)
+    assert.deepStrictEqual(
+      routes().map(({ target: { model } }) => model),
+      ["m1", "m1000"]
+    )
     assert.notStrictEqual(gateOf(0), idle)
     assert.strictEqual(gateOf(1), busy)
     ticket.giveBack()

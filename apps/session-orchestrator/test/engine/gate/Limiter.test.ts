@@ -46,6 +46,18 @@ describe("Limiter", () => {
     expect(limiter.use.seconds).toMatchObject([{ tokens: 30, requests: 1 }])
   })
 
+  it("Limiter.L2: a crowd whose calls end as they begin is admitted, and a permit is given back once", () => {
+    const limiter = new Limiter({ calls: 1 }, new ManualClock())
+    const permits: Array<Permit> = []
+    for (let n = 0; n < 20_000; n++) {
+      limiter.request(0, (permit) => {
+        if (permits.push(permit) > 2) permit.release()
+      })
+    }
+    for (const times of [2, 1]) for (let n = 0; n < times; n++) permits[2 - times]?.release()
+    expect([permits.length, limiter.view.calls]).toEqual([20_000, { used: 0, limit: 1 }])
+  })
+
   It.effect("Limiter.L4: other processes' use counts; it is checked again if nothing wakes the call", function* () {
     const clock = new ManualClock()
     const limiter = new Limiter({ calls: 1 }, clock)

@@ -84,6 +84,16 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["other", "fourth"])
   })
 
+  it("rule X14: a suspect whose first in line leaves begins a minute later", () => {
+    const { advance, enter, inside } = make()
+    enter("other")
+    const first = enter("first", true)
+    enter("second", true)
+    first.leave()
+    advance(Quarantine.PATIENCE_MS)
+    expect(inside).toEqual(["other", "second"])
+  })
+
   it("rule X14: a harmless suspect holds the others for a minute at most", () => {
     const { advance, enter, inside } = make()
     enter("suspect", true)

@@ -39,5 +39,15 @@ describe("RestartDelays", () => {
     expect(restartDelays.size).toBe(1_000)
     restartDelays.stopped(one, 1_000 + SETTLED_MS)
     expect(restartDelays.size).toBe(1)
+    // A conversation that is stopped again comes behind those that settle before it.
+    const again = new RestartDelays()
+    for (const [id, now] of [
+      [one, 0],
+      [two, 0],
+      [one, 1]
+    ] as const)
+      again.stopped(id, now)
+    again.stopped(NumberedData.conversationId(3), SETTLED_MS)
+    expect(again.size).toBe(2)
   })
 })

@@ -440,6 +440,24 @@ describe("rule X11: a limit of the day that asks", () => {
     )
   )
 
+  It.effect("rule X11: is asked about before a restart, and answered after it", function* () {
+    const life = yield* lives(limits, false)
+    let waiting: Effect.Success<ReturnType<typeof asks>> | undefined
+    yield* life([answer("one")], function* (service) {
+      yield* turn(service)
+      waiting = yield* asks(service)
+    })
+    const { id, turnId } = waiting ?? assert.fail("it asks")
+    yield* life([ScriptedProvider.tools(ScriptedProvider.call("none")), answer("two")], function* (service) {
+      const { conversations, provider } = service
+      assert.strictEqual(provider.requests.length, 0)
+      assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "test"))
+      assert.strictEqual((yield* conversations.result(turnId)).text, "two")
+      // The answer holds for the rest of the turn.
+      assert.strictEqual(provider.requests.length, 2)
+    })
+  })
+
   it.effect("rule X11: is asked about again by a turn that goes on after it was raised and is reached again", () =>
     limited(
       limits,

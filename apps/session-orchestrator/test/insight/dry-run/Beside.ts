@@ -181,11 +181,7 @@ const inService = <A>(
     })
   )
 
-const spendOf = (limits: ReadonlyArray<SpendLimits.SpendLimit>) => ({
-  limits,
-  prices: {},
-  isShared: false
-})
+const spendOf = (limits: ReadonlyArray<SpendLimits.SpendLimit>) => ({ limits, prices: {}, isShared: false })
 
 const outagesOf = ({ outages }: Night): OutageScripts.OutageScripts => {
   const read = OutageScripts.read(outages)

@@ -183,10 +183,7 @@ describe("a replay under another configuration", () => {
   )
 
   It.effect("rule X10: lists the targets that the record has no call of, and an outage describes them", function* () {
-    const chained: Night = {
-      ...plain,
-      retry: { routing: { type: "fallback-chain", chains: { default: ["two/x"] } } }
-    }
+    const chained: Night = { ...plain, retry: { routing: { type: "fallback-chain", chains: { default: ["two/x"] } } } }
     const open = yield* replay(recordingOf(impatient, later), chained)
     assert.deepInclude(open.would.turns[0]?.end, { status: "completed", at: 0 })
     assert.isTrue(open.assumptions.some((text) => text.startsWith("two/x is assumed to answer at once: 2 calls")))

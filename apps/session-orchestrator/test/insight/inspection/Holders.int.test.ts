@@ -100,10 +100,7 @@ It.live("rule X6: a turn's runner is that whose session has its conversation's l
   const [a, b] = [yield* runner(url, "10.0.0.5"), yield* runner(url, "::1")]
   yield* a.acquire([shardOf(1)])
   yield* b.acquire(others)
-  expect(yield* look).toEqual({
-    runners: ["10.0.0.5:4748", "::1:4748", undefined],
-    isUnserved: false
-  })
+  expect(yield* look).toEqual({ runners: ["10.0.0.5:4748", "::1:4748", undefined], isUnserved: false })
 
   // The effect of a kill -9 on the database.
   yield* sql`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = ${SessionName.of("10.0.0.5:4748", SHARDS)}`

@@ -201,14 +201,7 @@ const turnOf = Effect.fnUntraced(function* (
       {
         append: (turnId, seq, record) =>
           inOrder(
-            TurnLog.one(log, {
-              conversationId,
-              turnId,
-              seq,
-              records: [Logged.named(record)],
-              events: [],
-              position: 0
-            })
+            TurnLog.one(log, { conversationId, turnId, seq, records: [Logged.named(record)], events: [], position: 0 })
           )
       },
       turnId,

@@ -230,12 +230,7 @@ describe("the state of a turn", () => {
   })
 
   it("rule X15: has the last error when failed, without secrets, and no answer", () => {
-    const error = {
-      reason: "overloaded",
-      message: "planted: no",
-      retryable: true,
-      code: "planted_error"
-    } as const
+    const error = { reason: "overloaded", message: "planted: no", retryable: true, code: "planted_error" } as const
     const state = of(ended({ status: "failed", error }))
     expect(state.error).toEqual({ reason: "overloaded", message: "[redacted]: no", code: "[redacted]_error" })
     expect(state).not.toHaveProperty("text")

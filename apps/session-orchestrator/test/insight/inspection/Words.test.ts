@@ -131,13 +131,7 @@ describe("words for a wait", () => {
   })
 
   it("have the time at which it was due: as it was moved, or when that command was taken", () => {
-    const moved = (at?: number) => ({
-      type: "moved" as const,
-      until: 5,
-      rules: [],
-      words: "",
-      ...defined({ at })
-    })
+    const moved = (at?: number) => ({ type: "moved" as const, until: 5, rules: [], words: "", ...defined({ at }) })
     const extended = { type: "extended", byMs: 1, at: 50, rules: [], words: "" } as const
     assert.strictEqual(Words.dueAt({ changes: [], retryAt: 10 }), 10)
     assert.strictEqual(Words.dueAt({ changes: [moved(5)], retryAt: 10 }), 10)

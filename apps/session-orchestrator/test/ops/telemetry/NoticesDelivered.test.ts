@@ -151,9 +151,7 @@ describe("an observation of a turn", () => {
     assert.deepStrictEqual((yield* noticesOf((listeners) => waits(listeners))).told, ["incident-began gpt-5"])
     const route = { target: at("spare") }
     const elsewhere = yield* noticesOf((listeners) =>
-      waits(listeners, {
-        directive: { _tag: "Retry", attempt: 0, delayMs: 3_600_000, retryAt: 3_600_000, route }
-      })
+      waits(listeners, { directive: { _tag: "Retry", attempt: 0, delayMs: 3_600_000, retryAt: 3_600_000, route } })
     )
     assert.deepStrictEqual(elsewhere.told, ["incident-began spare"])
     const gaveUp = yield* noticesOf((listeners) =>
@@ -193,12 +191,7 @@ describe("an observation of a turn", () => {
   })
 
   It.effect("rule X12: a turn that asks at a limit of spending waits for no endpoint", function* () {
-    const limit = {
-      ...Observations.overloaded,
-      reason: "quota-exhausted",
-      code: "spend-limit",
-      shared: true
-    } as const
+    const limit = { ...Observations.overloaded, reason: "quota-exhausted", code: "spend-limit", shared: true } as const
     const { told } = yield* noticesOf((listeners) => waits(listeners, { failure: limit }))
     assert.deepStrictEqual(told, [])
   })

@@ -93,10 +93,7 @@ describe("a notice of a question", () => {
       const timeOf = (at: number) => new Date(at).toTimeString().slice(0, 5)
       const quiet = { from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) }
       const question = { event: wait(), asks: wait().asks ?? assert.fail() }
-      const [message] = QuestionNotice.messagesOf(question, {
-        ...options,
-        receivers: { ...options.receivers, quiet }
-      })
+      const [message] = QuestionNotice.messagesOf(question, { ...options, receivers: { ...options.receivers, quiet } })
       assert.strictEqual(message?.dueAt, dueAt + HOUR)
     })
   )

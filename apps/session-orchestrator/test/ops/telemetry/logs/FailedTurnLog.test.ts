@@ -29,14 +29,7 @@ describe("the log of turns", () => {
     expect(line).toMatchObject({
       level: "WARN",
       message: "Turn failed: Incorrect API key: [redacted].",
-      annotations: {
-        conversation: "c1",
-        turn: "t1",
-        target: "openai/gpt-5",
-        reason: "auth",
-        code: "401",
-        attempts: 1
-      }
+      annotations: { conversation: "c1", turn: "t1", target: "openai/gpt-5", reason: "auth", code: "401", attempts: 1 }
     })
   })
 

@@ -92,10 +92,7 @@ describe("the counts", () => {
     })
     const partly = { ...Observations.failed, usage: { outputTokens: 2 } }
     listeners.attempt?.(Observations.attempt({ startedAt: undefined, outcome: partly }))
-    assert.deepStrictEqual(counted(), {
-      [`attempts ${AT} status=overloaded`]: 2,
-      [`tokens direction=output ${AT}`]: 7
-    })
+    assert.deepStrictEqual(counted(), { [`attempts ${AT} status=overloaded`]: 2, [`tokens direction=output ${AT}`]: 7 })
   })
 
   check("rule X5: of a shared failure: nothing else", function* () {
@@ -202,9 +199,7 @@ describe("the counts", () => {
     assert.deepStrictEqual(happens("model-change", { from: "a/b", to: "none" }), {
       "target_changes model=other provider=other": 1
     })
-    assert.deepStrictEqual(happens("synthetic-retry", { attempt: 0, message: "" }), {
-      [`synthetic_retries ${AT}`]: 1
-    })
+    assert.deepStrictEqual(happens("synthetic-retry", { attempt: 0, message: "" }), { [`synthetic_retries ${AT}`]: 1 })
     assert.deepStrictEqual(happens("final-turn", { cause: "context", step: 0 }), { "final_steps cause=context": 1 })
     assert.deepStrictEqual(happens("step-discarded", { step: 0, message: "" }), { steps_discarded: 1 })
     assert.deepStrictEqual(happens("retry-end", { success: true, attempt: 0 }), {})
