@@ -215,7 +215,7 @@ describe("holdfast schedule", () => {
 })
 
 describe("holdfast backup", () => {
-  const backup = (summary: Partial<Backup.Summary>, ms = 0) =>
+  const backup = (summary: Partial<Effect.Success<ReturnType<typeof Backup.make>>>, ms = 0) =>
     CommandLine.run(["backup", "copy.db"], {
       parts: {
         environment,

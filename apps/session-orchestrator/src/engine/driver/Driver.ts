@@ -32,7 +32,7 @@ import * as Warnings from "./Warnings.ts"
 const AT_ONCE = 64
 
 /** Where turns go from here. */
-interface Exits {
+export interface Exits {
   /** The turn leaves memory; without a wait it is still parked, and was in memory ahead of its time. */
   readonly parked: (session: Session, turn: TurnLife, wait: Driven.Leaving | undefined) => void
   readonly sealed: (session: Session, turn: TurnLife, end: TurnEvent.TurnEnd) => void

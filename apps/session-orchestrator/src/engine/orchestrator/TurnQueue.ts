@@ -42,7 +42,7 @@ export type Drafted =
     }
 
 /** The accepted turns of this process. */
-export class TurnQueue {
+export class TurnQueue implements Driver.Exits {
   /** The turns that wait on disk alone. */
   readonly parking: Parking
   /** The outcomes of turns from now on. */
@@ -65,15 +65,7 @@ export class TurnQueue {
     this.services = services
     this.sessions = services.sessions
     this.fork = fork
-    this.driver = new Driver.Driver(
-      services,
-      {
-        parked: (session, turn, leaving) => this.parked(session, turn, leaving),
-        sealed: (session, turn, end) => this.sealed(session, turn, end),
-        stopped: (session, turn, error) => this.stopped(session, turn, error)
-      },
-      fork
-    )
+    this.driver = new Driver.Driver(services, this, fork)
     this.waking = new Waking(services, (session) => this.begin(session))
     this.parking = this.waking.parking
   }
@@ -247,20 +239,20 @@ export class TurnQueue {
 
   // --- how a turn leaves
 
-  private parked(session: Session, turn: TurnLife.TurnLife, leaving: Leaving | undefined): void {
+  parked(session: Session, turn: TurnLife.TurnLife, leaving: Leaving | undefined): void {
     // A turn that is in memory ahead of its time, and stops there, is still parked.
     if (turn.park() && leaving !== undefined)
       this.parking.park(session.conversationId, turn.turnId, leaving.retryAt, leaving.awaited)
     this.next(session)
   }
 
-  private sealed(session: Session, turn: TurnLife.TurnLife, end: TurnEvent.TurnEnd): void {
+  sealed(session: Session, turn: TurnLife.TurnLife, end: TurnEvent.TurnEnd): void {
     if (turn.residence === "parked") this.parking.drop(session.conversationId)
     this.report(turn, Exit.succeed(end))
     this.next(session)
   }
 
-  private stopped(session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void {
+  stopped(session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void {
     if (turn.residence === "parked") {
       turn.park()
       return this.next(session)

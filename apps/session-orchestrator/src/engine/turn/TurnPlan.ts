@@ -10,32 +10,31 @@ import { defined, type Target, type TurnEvent } from "@holdfast/wire"
 import type { Providers } from "../conversation/Providers.ts"
 
 /** The shared part of turns. */
-export interface TurnPlan {
-  readonly policy: RetryPolicy.RetryPolicy
-  /** Decides by the policy, and shows how many retries its budget allows. */
-  readonly strategy: ReturnType<typeof RetryStrategies.deciding>
-  /** The providers of all targets, bounded by the limits of the policy. */
-  readonly provider: Provider.Provider["Service"]
-}
+export type TurnPlan = ReturnType<TurnPlans>
 
 /** Finds the plan of a policy. `own` is the policy of the conversation; turns that are submitted have other defaults. */
-export type TurnPlans = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean) => TurnPlan
+export type TurnPlans = ReturnType<typeof make>
 
 /** The plans of an orchestrator. */
-export const make = (providers: Providers["Service"]): TurnPlans => {
+export const make = (providers: Providers["Service"]) => {
   const routed = route(providers)
-  // Nearly all turns of an orchestrator have the configuration's policy.
-  const plans = new WeakMap<RetryPolicy.RetryPolicy, { attached?: TurnPlan; submitted?: TurnPlan }>()
-  const planOf = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean): TurnPlan => {
+  const planOf = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean) => {
     const policy = { ...own, midStream: own.midStream ?? defaultMidStream(isSubmitted), enabled: true }
     const strategy = RetryStrategies.deciding(policy)
     return {
       policy,
+      /** Decides by the policy, and shows how many retries its budget allows. */
       strategy: { ...strategy, budget: { ...strategy.budget, ...defined({ maxRetries: mostRetriesOf(policy) }) } },
+      /** The providers of all targets, bounded by the limits of the policy. */
       provider: Limits.withLimits(routed, policy.requestTimeout)
     }
   }
-  return (own, isSubmitted) => {
+  // Nearly all turns of an orchestrator have the configuration's policy.
+  const plans = new WeakMap<
+    RetryPolicy.RetryPolicy,
+    Partial<Record<"attached" | "submitted", ReturnType<typeof planOf>>>
+  >()
+  return (own: RetryPolicy.RetryPolicy, isSubmitted: boolean) => {
     const known = plans.get(own) ?? {}
     plans.set(own, known)
     return (known[isSubmitted ? "submitted" : "attached"] ??= planOf(own, isSubmitted))

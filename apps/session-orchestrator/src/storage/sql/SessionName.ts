@@ -6,14 +6,6 @@
  */
 import { createHash } from "node:crypto"
 
-/** Whose session it is. */
-interface SessionOwner {
-  /** `host:port`; with `isHashed`, its hash. */
-  readonly address: string
-  readonly isHashed: boolean
-  readonly shards: number
-}
-
 /** The name of every session that is no runner's. */
 export const PLAIN = "holdfast"
 
@@ -23,8 +15,8 @@ export const of = (address: string, shards: number): string => {
   return name.length <= LONGEST ? name : `${PLAIN} #${hashOf(address)}/${shards}`
 }
 
-/** Reads a name; `undefined` where it is not one of a runner. */
-export const parse = (name: string): SessionOwner | undefined => {
+/** Reads whose session it is by its name: `address` is `host:port`, or with `isHashed` its hash; `undefined` where it is no runner's. */
+export const parse = (name: string) => {
   const [, hash, address, shards] = /^holdfast (?:(#)?(\S+))\/(\d+)$/.exec(name) ?? []
   return address === undefined ? undefined : { address, isHashed: hash !== undefined, shards: Number(shards) }
 }

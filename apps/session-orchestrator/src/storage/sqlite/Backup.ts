@@ -25,25 +25,12 @@ export interface Progress {
   readonly totalBytes: number
 }
 
-/** The contents of a finished copy. */
-export interface Summary {
-  readonly bytes: number
-  readonly conversations: number
-  readonly turns: number
-  /** Turns without a seal: a service that starts on the copy resumes them. */
-  readonly unsealed: number
-}
-
 /**
  * Copies a database into a file that does not exist yet.
  *
  * @param onProgress is called some hundred times a gigabyte, and once when everything is copied, before the copy is checked
  */
-export const make = (
-  from: string,
-  to: string,
-  onProgress: (progress: Progress) => void
-): Effect.Effect<Summary, StorageError> =>
+export const make = (from: string, to: string, onProgress: (progress: Progress) => void) =>
   Effect.gen(function* () {
     yield* refuse(from, to)
     yield* DatabaseFile.refuseLinks(from)
@@ -137,8 +124,8 @@ const sizeOf = (source: DatabaseSync): { readonly pageSize: number; readonly pag
   pages: numberIn(source, "PRAGMA page_count", "page_count")
 })
 
-/** The copy becomes one plain file, without a log beside it. */
-const check = (part: string): Summary =>
+/** The copy becomes one plain file, without a log beside it; returns its contents. */
+const check = (part: string) =>
   NodeSqlite.using(part, {}, (copied) => {
     copied.exec("PRAGMA journal_mode = DELETE")
     const found = QuickCheck.foundBy("integrity_check", copied)
@@ -149,6 +136,7 @@ const check = (part: string): Summary =>
       bytes: pageSize * pages,
       conversations: count("conversations"),
       turns: count("turns"),
+      /** Turns without a seal: a service that starts on the copy resumes them. */
       unsealed: count("turns WHERE end_event_id IS NULL")
     }
   })

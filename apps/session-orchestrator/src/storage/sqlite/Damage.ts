@@ -104,15 +104,8 @@ const ONE_PAGE = 4_096
 /** The first bytes of every SQLite file that is not empty: https://www.sqlite.org/fileformat.html. */
 const MAGIC = Buffer.from("SQLite format 3\0")
 
-interface Seen {
-  readonly device: bigint
-  readonly inode: bigint
-  readonly size: number
-  /** It begins as a SQLite file does. */
-  readonly begins: boolean
-}
-
-const lookUnsafe = (file: string): Seen => {
+/** The file that has a name now; `begins`: it begins as a SQLite file does. */
+const lookUnsafe = (file: string) => {
   const opened = fs.openSync(file, "r")
   try {
     const { dev, ino, size } = fs.fstatSync(opened, { bigint: true })
