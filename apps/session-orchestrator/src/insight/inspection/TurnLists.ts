@@ -61,7 +61,7 @@ const make = Effect.gen(function* () {
       const found: Array<{ readonly summary: TurnState.TurnSummary; readonly position: Position }> = []
       let after = yield* positionOf(query, paging)
       let read = 0
-      let isFull = false
+      let isFull: boolean
       do {
         const size = Math.min(limit, mostRead - read)
         const page = yield* lists.turns(filter, after, size)
@@ -121,9 +121,8 @@ export const cursorOf = (query: unknown, { at, number }: Position): string =>
 /** The position of a cursor; `undefined` where it is none of this query. */
 export const positionIn = (query: unknown, cursor: string): Position | undefined => {
   if (cursor.length > LONGEST_CURSOR || !/^[\w-]+$/.test(cursor)) return undefined
-  const [, print, at, number] =
-    Option.getOrUndefined(decodeCursor(Buffer.from(cursor, "base64url").toString("utf8"))) ?? []
-  return at === undefined || number === undefined || print !== printOf(query) ? undefined : { at, number }
+  const read = Option.getOrUndefined(decodeCursor(Buffer.from(cursor, "base64url").toString("utf8")))
+  return read?.[1] === printOf(query) ? { at: read[2], number: read[3] } : undefined
 }
 
 // --- internal

@@ -80,11 +80,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
   const fibers = yield* FiberSet.make<void>()
   const changes = yield* Queue.sliding<void>(1)
   const underWay = new Map<string, number>()
-  const add = (receiver: string, by: number): void => {
-    const count = (underWay.get(receiver) ?? 0) + by
-    if (count === 0) underWay.delete(receiver)
-    else underWay.set(receiver, count)
-  }
+  const add = (receiver: string, by: number) => underWay.set(receiver, (underWay.get(receiver) ?? 0) + by)
   let endedSince = 0
   let forgottenAt = 0
   let isTroubled = false

@@ -244,10 +244,7 @@ describe("an abort of a queued turn", () => {
           assert.strictEqual((yield* conversations.result(turnId)).text, "one")
           assert.include((yield* Effect.flip(conversations.retry(c, {}))).message, "turn a was completed")
           assert.strictEqual(provider.requests.length, 2)
-          assert.deepStrictEqual(
-            (yield* log.history(c)).map(({ role }) => role),
-            ["user", "assistant"]
-          )
+          assert.strictEqual((yield* log.history(c)).map(({ role }) => role).join(), "user,assistant")
           assert.strictEqual((yield* conversations.state(c)).status, "idle")
         }
       )

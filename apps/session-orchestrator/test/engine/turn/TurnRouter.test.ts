@@ -49,10 +49,7 @@ describe("a conversation that stays on a fallback target", () => {
           yield* conversations.change({ type: "set-model", conversationId: id, model: "test/m" })
           assert.strictEqual((yield* conversations.state(id)).model, "test/m")
           yield* ask("c")
-          assert.deepStrictEqual(
-            provider.requests.map(({ target }) => target.model),
-            ["m", "other", "other", "m"]
-          )
+          assert.strictEqual(provider.requests.map(({ target }) => target.model).join(), "m,other,other,m")
         }
       )
   )

@@ -95,15 +95,29 @@ describe("ExplanationText", () => {
     )
   })
 
+  ScriptedTurn.test("repeats a failure in a word if it is the same, and has the rules on request", function* () {
+    const first = { reason: "server-error", message: "Down", retryable: true, status: 502 } as const
+    const failures = [first, { ...first, message: "Gone" }, { ...first, status: 503 }, { ...first, code: "x" }]
+    const other = { ...first, reason: "overloaded" } as const
+    const explanation = yield* ScriptedTurn.happened({
+      scripts: [...failures, other, other].map((failure) => emits(failure))
+    })
+    const lines = ExplanationText.lines(explanation, { ...surroundings, columns: 400, isRuled: true })
+    const attempts = lines.flatMap((line) => /Attempt (\d) failed|Attempt (\d): same/.exec(line)?.slice(1) ?? [])
+    assert.strictEqual(attempts.slice(0, 12).join(), "1,,2,,3,,4,,5,,,6")
+    assert.isTrue(lines.some((line) => / \([A-Z]\d+(?:, [A-Z]\d+)*\)$/.test(line)))
+  })
+
   ScriptedTurn.test("rule A11: marks the last step, with the reason", function* () {
     const explanation = yield* ScriptedTurn.happened({
       scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],
       limits: { maxTurns: 2 }
     })
     assert.deepStrictEqual(
-      ExplanationText.lines(explanation, surroundings).filter((line) => line.startsWith("Step")),
+      ExplanationText.lines(explanation, surroundings).filter((line) => /^Step|Tool call/.test(line)),
       [
         "Step 1, on anthropic/claude-sonnet-4-5",
+        "  22:58:00  Tool call 1, search, failed; the model got the error.",
         "Step 2, on anthropic/claude-sonnet-4-5, the last step: the turn had used all of its steps"
       ]
     )

@@ -24,11 +24,13 @@ const row = (n: number, isRunning: boolean): TurnRow => ({
 /** Lists of open turns, newest first, and the turns whose records were read. */
 const listed = (
   turns: ReadonlyArray<TurnRow>,
-  test: It.Body<[lists: TurnLists.TurnLists["Service"], loaded: ReadonlyArray<string>], never>
+  test: It.Body<[lists: TurnLists.TurnLists["Service"], loaded: ReadonlyArray<string>], never>,
+  asked: Array<unknown> = []
 ) => {
   const loaded: Array<string> = []
   const lists = {
-    turns: (_filter: unknown, after: TurnRow["position"] | undefined, limit: number) => {
+    turns: (filter: { readonly status?: unknown }, after: TurnRow["position"] | undefined, limit: number) => {
+      asked.push(filter.status)
       const rest = turns.filter(({ position }) => after === undefined || position.number < after.number)
       const rows = rest.slice(0, limit)
       return Effect.succeed({ rows, next: rest.length > limit ? rows.at(-1)?.position : undefined })
@@ -52,15 +54,25 @@ const listed = (
 describe("a page of turns that have not ended", () => {
   const turns = Array.from({ length: 500 }, (_, i) => row(500 - i, i % 3 === 0))
 
-  it.effect("reads the records that fill it, and no more", () =>
-    listed(
-      turns.map(({ position }) => row(position.number, true)),
-      function* (lists, loaded) {
-        assert.lengthOf((yield* lists.turns({ status: "running" }, { limit: 10 })).turns, 10)
-        assert.lengthOf(loaded, 10)
-      }
+  it.effect("reads the records that fill it, and no more", () => {
+    const asked: Array<unknown> = []
+    const running = turns.map(({ position }) => row(position.number, true))
+    return Effect.andThen(
+      listed(
+        running,
+        function* (lists, loaded) {
+          assert.lengthOf((yield* lists.turns({ status: "running" }, { limit: 10 })).turns, 10)
+          assert.lengthOf(loaded, 10)
+          for (const status of ["queued", "waiting", "failed"] as const) yield* lists.turns({ status }, { limit: 400 })
+        },
+        asked
+      ),
+      listed(running.slice(0, 10), function* (lists) {
+        assert.isUndefined((yield* lists.turns({ status: "running" }, { limit: 10 })).next)
+        assert.deepStrictEqual(asked, ["open", "open", "open", "failed"])
+      })
     )
-  )
+  })
 
   it.effect("ends after a number of turns, and the next page goes on behind them", () =>
     listed(turns, function* (lists, loaded) {
