@@ -542,6 +542,90 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "either number is no more than 1"
   },
   {
+    path: "apps/session-orchestrator/src/base/text/Prose.ts",
+    operator: "boundary",
+    before: "widthOf(word) <= width",
+    line: "if (widthOf(word) <= width) return [word]",
+    reason: "a word as wide as a line is one piece either way"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/Words.ts",
+    operator: "boundary",
+    before: "waitedMs < LATE_MS",
+    line: "const waited = `${waitedMs < LATE_MS ? DurationText.format(waitedMs) : DurationText.format(wholeSeconds(waitedMs))} of waiting`",
+    reason: "a second is a whole second"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/Words.ts",
+    operator: "boundary",
+    before: "waitedMs < sleptMs",
+    line: "return waitedMs < sleptMs ? `${waited} (${scheduled} were scheduled)` : waited",
+    reason: "equal times are as scheduled, which returns before"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/metrics/Series.ts",
+    operator: "dropped",
+    before: "return",
+    line: "if (opened.has(name)) return",
+    reason: "a series that exists keeps its value: this only saves time"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/metrics/Series.ts",
+    operator: "dropped",
+    before: "opened.add(name)",
+    line: "opened.add(name)",
+    reason: "a series that exists keeps its value: this only saves time"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/metrics/Series.ts",
+    operator: "dropped",
+    before: "contexts.set(name, made)",
+    line: "contexts.set(name, made)",
+    reason: "a metric finds its series by the same labels: this only saves time"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/redaction/Secrets.ts",
+    operator: "dropped",
+    before: "compiled.set(config, known)",
+    line: "compiled.set(config, known)",
+    reason: "the same secrets are compiled again: this only saves time"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/redaction/Secrets.ts",
+    operator: "dropped",
+    before: "escapes.set(character, forms)",
+    line: "escapes.set(character, forms)",
+    reason: "the same forms are made again: this only saves time"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
+    operator: "dropped",
+    before: "compiled.set(key, validate)",
+    line: "compiled.set(key, validate)",
+    reason: "the same check is compiled again: this only saves time"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
+    operator: "boundary",
+    before: "compilations++ >= MOST_COMPILED",
+    line: "if (compilations++ >= MOST_COMPILED) {",
+    reason: "how many checks are kept compiled is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/MediaTypes.ts",
+    operator: "constant",
+    before: "16",
+    line: 'const start = Buffer.from(bytes.subarray(0, 16)).toString("latin1")',
+    reason: "the patterns read twelve bytes"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/delivery/Deliveries.ts",
+    operator: "constant",
+    before: "0",
+    line: "let forgottenAt = 0",
+    reason: "an hour has passed since 1970 either way"
+  },
+  {
     path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",

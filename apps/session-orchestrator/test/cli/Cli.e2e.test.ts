@@ -5,18 +5,7 @@
  */
 import { describe, expect, it } from "vitest"
 import { spawn, spawnSync } from "node:child_process"
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync
-} from "node:fs"
+import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
@@ -27,9 +16,9 @@ const PACKAGE = join(import.meta.dirname, "../..")
 
 let directory = ""
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), "holdfast-cli-"))
+  directory = fs.mkdtempSync(join(tmpdir(), "holdfast-cli-"))
 })
-afterAll(() => rmSync(directory, { recursive: true, force: true }))
+afterAll(() => fs.rmSync(directory, { recursive: true, force: true }))
 
 interface Outcome {
   readonly code: number | null
@@ -91,10 +80,10 @@ const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
 
 describe("holdfast", () => {
   it("runs from any folder, through links, without Node in PATH", () => {
-    const manifest = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"))
-    const folder = mkdtempSync(join(directory, "bin of "))
-    symlinkSync(join(PACKAGE, manifest.bin.holdfast), join(folder, "installed"))
-    symlinkSync("installed", join(folder, "holdfast"))
+    const manifest = JSON.parse(fs.readFileSync(join(PACKAGE, "package.json"), "utf8"))
+    const folder = fs.mkdtempSync(join(directory, "bin of "))
+    fs.symlinkSync(join(PACKAGE, manifest.bin.holdfast), join(folder, "installed"))
+    fs.symlinkSync("installed", join(folder, "holdfast"))
     const { status, stderr, stdout } = spawnSync(join(folder, "holdfast"), ["--version"], {
       cwd: "/",
       env: { PATH: "/usr/bin:/bin" },
@@ -104,8 +93,8 @@ describe("holdfast", () => {
   })
 
   it("counts tokens where no package is beside the program", async () => {
-    const alone = mkdtempSync(join(directory, "alone "))
-    cpSync(dirname(MAIN), join(alone, "program"), { recursive: true })
+    const alone = fs.mkdtempSync(join(directory, "alone "))
+    fs.cpSync(dirname(MAIN), join(alone, "program"), { recursive: true })
     const config = {
       model: "simulated/down",
       models: { "simulated/ok": { contextWindow: 100_000 } },
@@ -115,7 +104,7 @@ describe("holdfast", () => {
       },
       database: { path: "holdfast.db" }
     }
-    writeFileSync(join(alone, "holdfast.config.json"), JSON.stringify(config))
+    fs.writeFileSync(join(alone, "holdfast.config.json"), JSON.stringify(config))
     const args = ["run", "--config", join(alone, "holdfast.config.json"), "Hello"]
     const outcome = await holdfast(args, { main: join(alone, "program/main.js") })
     expect(outcome.stderr).toContain("Goes on with simulated/ok instead of simulated/down.")
@@ -123,9 +112,9 @@ describe("holdfast", () => {
   })
 
   it("a checkout without its packages names the command that installs them, and an old Node the version", () => {
-    const bare = join(mkdtempSync(join(directory, "bare ")), "apps/session-orchestrator")
-    mkdirSync(join(bare, "bin"), { recursive: true })
-    copyFileSync(join(PACKAGE, "bin/holdfast"), join(bare, "bin/holdfast"))
+    const bare = join(fs.mkdtempSync(join(directory, "bare ")), "apps/session-orchestrator")
+    fs.mkdirSync(join(bare, "bin"), { recursive: true })
+    fs.copyFileSync(join(PACKAGE, "bin/holdfast"), join(bare, "bin/holdfast"))
     const run = (path: string) =>
       spawnSync(join(bare, "bin/holdfast"), ["--version"], { env: { PATH: path }, encoding: "utf8" })
     const { status, stderr } = run("/usr/bin:/bin")
@@ -133,35 +122,35 @@ describe("holdfast", () => {
     expect(stderr).toMatch(
       /^holdfast: the packages that it needs are not installed\. Run: cd '.*' && npx --yes pnpm@12 install\n$/
     )
-    mkdirSync(join(bare, "node_modules"))
+    fs.mkdirSync(join(bare, "node_modules"))
     const tools = join(bare, "tools")
-    mkdirSync(tools)
-    writeFileSync(join(tools, "node"), '#!/bin/sh\n[ "$1" = --version ] || exit 1\necho v20.1.0\n', { mode: 0o755 })
+    fs.mkdirSync(tools)
+    fs.writeFileSync(join(tools, "node"), '#!/bin/sh\n[ "$1" = --version ] || exit 1\necho v20.1.0\n', { mode: 0o755 })
     const old = run(`${tools}:/usr/bin:/bin`)
     expect(old.status).toBe(2)
     expect(old.stderr).toBe("holdfast: the sources need Node 22.19 or newer, and the node in PATH is v20.1.0.\n")
   })
 
   it("serve from a checkout makes a bundle where a source is newer, and every command runs that of the present sources", () => {
-    const root = mkdtempSync(join(directory, "checkout "))
+    const root = fs.mkdtempSync(join(directory, "checkout "))
     const service = join(root, "apps/session-orchestrator")
-    for (const folder of ["bin", "src", "node_modules"]) mkdirSync(join(service, folder), { recursive: true })
+    for (const folder of ["bin", "src", "node_modules"]) fs.mkdirSync(join(service, folder), { recursive: true })
     for (const folder of ["apps/terminal/src", "packages/wire/src", "tools/src", "node_modules/.bin"])
-      mkdirSync(join(root, folder), { recursive: true })
+      fs.mkdirSync(join(root, folder), { recursive: true })
     for (const file of ["packages/wire/package.json", "tools/src/bundleProgram.ts", "node_modules/.modules.yaml"])
-      writeFileSync(join(root, file), "")
-    writeFileSync(join(service, "package.json"), "")
-    copyFileSync(join(PACKAGE, "bin/holdfast"), join(service, "bin/holdfast"))
+      fs.writeFileSync(join(root, file), "")
+    fs.writeFileSync(join(service, "package.json"), "")
+    fs.copyFileSync(join(PACKAGE, "bin/holdfast"), join(service, "bin/holdfast"))
     // Names what it runs, and makes a "bundle".
     const node = `#!/bin/sh
 case $1 in *bundleProgram.ts) [ ! -e "$2/broken" ] && mkdir -p "$2" && touch "$2/package.json"; exit ;; esac
 echo "\${1##*session-orchestrator/}"`
-    writeFileSync(join(root, "node_modules/.bin/node"), node, { mode: 0o755 })
+    fs.writeFileSync(join(root, "node_modules/.bin/node"), node, { mode: 0o755 })
     const run = (command: string) => {
       const { stderr, stdout } = spawnSync(join(service, "bin/holdfast"), [command], { encoding: "utf8" })
       return { runs: stdout.trim(), says: stderr.trim() }
     }
-    const source = (at: Date) => utimesSync(join(root, "packages/wire/src"), at, at)
+    const source = (at: Date) => fs.utimesSync(join(root, "packages/wire/src"), at, at)
     const sources = "src/main.ts"
     const bundle = "node_modules/.cache/start/main.js"
     const says = "Bundling the sources, once after each change of them: some seconds."
@@ -170,7 +159,7 @@ echo "\${1##*session-orchestrator/}"`
       { runs: sources, says: "" },
       { runs: sources, says: "" }
     ])
-    mkdirSync(join(root, "tools/node_modules/rolldown"), { recursive: true })
+    fs.mkdirSync(join(root, "tools/node_modules/rolldown"), { recursive: true })
     expect(run("serve")).toEqual({ runs: bundle, says })
     expect([run("serve"), run("run")]).toEqual([
       { runs: bundle, says: "" },
@@ -180,7 +169,7 @@ echo "\${1##*session-orchestrator/}"`
     expect(run("run")).toEqual({ runs: sources, says: "" })
     expect(run("serve")).toEqual({ runs: bundle, says })
     // Sources that cannot be bundled are run as they are.
-    writeFileSync(join(service, "node_modules/.cache/start/broken"), "")
+    fs.writeFileSync(join(service, "node_modules/.cache/start/broken"), "")
     expect(run("serve")).toEqual({ runs: sources, says: `${says}\nThey cannot be bundled, and run as they are.` })
   })
 
@@ -200,7 +189,7 @@ echo "\${1##*session-orchestrator/}"`
 
     it("rule X1: a second run works through the first one's service, and goes on by itself when that one is killed", async () => {
       const file = join(directory, "short.json")
-      writeFileSync(file, JSON.stringify({ retry: { schedule: { type: "steps", delays: ["2 seconds"] } } }))
+      fs.writeFileSync(file, JSON.stringify({ retry: { schedule: { type: "steps", delays: ["2 seconds"] } } }))
       const beside: Array<Promise<Outcome>> = []
       const waits = /retry 1(\/\d+)? in/
       const begun = (): Promise<void> =>
@@ -263,7 +252,7 @@ echo "\${1##*session-orchestrator/}"`
 
   /** The command line of a process that serves, as it runs. */
   const words = (pid: number | undefined): ReadonlyArray<string> =>
-    existsSync("/proc/self/cmdline") ? readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(1, -1) : []
+    fs.existsSync("/proc/self/cmdline") ? fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(1, -1) : []
 
   it("serve prints its address, its model and an example, has a small nursery, and ends with 0 on Ctrl-C", async () => {
     let line: ReadonlyArray<string> = []
@@ -277,7 +266,7 @@ echo "\${1##*session-orchestrator/}"`
     expect(stdout).toContain("retry  overnight: 21 retries over 7 h 31 m 45 s")
     expect(stdout).toContain("Each turn meets a 529")
     expect(stdout).toMatch(/\nTry it: holdfast run "Hello" --url http:\S+\n/)
-    expect(readFileSync(join(directory, ".holdfast/.gitignore"), "utf8")).toBe("*\n")
+    expect(fs.readFileSync(join(directory, ".holdfast/.gitignore"), "utf8")).toBe("*\n")
     expect(stderr).toMatch(/"Holdfast has started\.".*\n.*Stopping after SIGINT.*\n.*"Holdfast has stopped\."/)
     expect(code).toBe(0)
   })

@@ -3,16 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as ClientFile from "../../src/cli/connect/ClientFile.ts"
 import * as Clients from "../../src/cli/connect/Clients.ts"
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  unlinkSync,
-  writeFileSync
-} from "node:fs"
+import * as fs from "node:fs"
 import { dirname, join } from "node:path"
 import * as Process from "../service/Process.ts"
 import * as CommandLine from "./CommandLine.ts"
@@ -78,7 +69,7 @@ describe("holdfast connect", () => {
 
 /** A home directory on the disk, and the command in it. */
 const homeOf = Effect.map(Process.directory, (home) => {
-  writeFileSync(join(home, "holdfast.json"), "{}")
+  fs.writeFileSync(join(home, "holdfast.json"), "{}")
   const path = (file: string) => join(home, file)
   const connect = (...args: ReadonlyArray<string>) =>
     CommandLine.run(["connect", ...args, "--config", path("holdfast.json")], {
@@ -86,13 +77,13 @@ const homeOf = Effect.map(Process.directory, (home) => {
       isOnDisk: true
     })
   const has = (file: string, content: string | Uint8Array, mode = 0o644) => {
-    mkdirSync(dirname(path(file)), { recursive: true })
-    writeFileSync(path(file), content)
-    chmodSync(path(file), mode)
+    fs.mkdirSync(dirname(path(file)), { recursive: true })
+    fs.writeFileSync(path(file), content)
+    fs.chmodSync(path(file), mode)
   }
-  const modeOf = (file: string) => statSync(path(file)).mode & 0o7777
-  const names = (folder: string) => readdirSync(path(folder)).toSorted()
-  return { connect, has, modeOf, names, path, textOf: (file: string) => readFileSync(path(file), "utf8") }
+  const modeOf = (file: string) => fs.statSync(path(file)).mode & 0o7777
+  const names = (folder: string) => fs.readdirSync(path(folder)).toSorted()
+  return { connect, has, modeOf, names, path, textOf: (file: string) => fs.readFileSync(path(file), "utf8") }
 })
 
 describe("holdfast connect --write", () => {
@@ -199,12 +190,12 @@ describe("holdfast connect --write", () => {
   It.effect("refuses a symbolic link, a file that is no JSON, or no UTF-8, and changes nothing", function* () {
     const { connect, has, names, path, textOf } = yield* homeOf
     has("dotfiles/settings.json", "{}")
-    mkdirSync(path(".claude"))
-    symlinkSync(path("dotfiles/settings.json"), path(CLAUDE))
+    fs.mkdirSync(path(".claude"))
+    fs.symlinkSync(path("dotfiles/settings.json"), path(CLAUDE))
     const linked = yield* connect("claude", "--write")
     expect([linked.code, linked.stderr]).toEqual([2, expect.stringContaining("is a symbolic link to")])
     expect(textOf("dotfiles/settings.json")).toBe("{}")
-    unlinkSync(path(CLAUDE))
+    fs.unlinkSync(path(CLAUDE))
     for (const [content, message] of [
       ['{ "env": ', "is not valid JSON"],
       ['{ "env": [] }', "is not valid JSON with a place for env"],
@@ -213,7 +204,7 @@ describe("holdfast connect --write", () => {
       has(CLAUDE, content)
       const refused = yield* connect("claude", "--write")
       expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(message)])
-      expect([Buffer.from(content).equals(readFileSync(path(CLAUDE))), names(".claude")]).toEqual([
+      expect([Buffer.from(content).equals(fs.readFileSync(path(CLAUDE))), names(".claude")]).toEqual([
         true,
         ["settings.json"]
       ])

@@ -55,7 +55,7 @@ export const command = RunningService.reading(
     }
     const lines = TurnsTable.view(chosen, {
       database,
-      isChosen: all || Object.values(filter).some((value) => value !== undefined && value !== false),
+      isChosen: all || Object.values(filter).some(Boolean),
       // A file or a pipe has no limit of width.
       columns: terminal.isStdoutTerminal ? terminal.columns() : Number.POSITIVE_INFINITY,
       moment: LocalTime.toSeconds(now),

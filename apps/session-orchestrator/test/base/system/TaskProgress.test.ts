@@ -67,7 +67,7 @@ describe("the progress of a long operation", () => {
       (progress) => Effect.andThen(work(progress), Effect.void),
       () => Effect.void
     ).pipe(Effect.provideService(Clock.Clock, clock))
-    expect(lines.length).toBeGreaterThan(1)
+    expect([2, 3, 4]).toContain(lines.length)
     expect(lines[0]).toMatch(/^Counting: 2 s so far, \d of 20\.$/)
   })
 })

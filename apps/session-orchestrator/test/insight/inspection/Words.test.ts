@@ -24,6 +24,10 @@ describe("words for a decision, a failure and a call", () => {
       { delayMs: 3_000, scheduledMs: 4_000, hintMs: 5_000, jitterMs: 1_000, clipped: true, isEarlier: true },
       "after 3 s: as its provider had asked before: 5 s and 1 s of jitter, longer than the schedule's 4 s, cut to what was left of the budget."
     ],
+    [
+      { delayMs: 3_000, scheduledMs: 4_000, clipped: true },
+      "after 3 s: the schedule's 4 s, cut to what was left of the budget."
+    ],
     [{ credential: "K", role: "default" }, "after 5 s."],
     [{ spending: { measure: "scheduled", spentMs: 1_000 } }, "after 5 s."]
   ])("of a retry: %j", (over, expected) => {
@@ -32,6 +36,7 @@ describe("words for a decision, a failure and a call", () => {
 
   it("of a retry elsewhere, which owes no hint anything", () => {
     const hinted: Failure.Failure = { ...failure, hint: { retryAfterMs: 60_000, source: "retry-after" } }
+    assert.match(retry({ resumes: true }), /^The gate had made this attempt early; .*: retry 1 at /)
     const elsewhere = retry({ scheduledMs: 5_000, target: "b/m" }, hinted)
     assert.strictEqual(elsewhere, "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, the schedule's, on b/m.")
   })
@@ -43,6 +48,14 @@ describe("words for a decision, a failure and a call", () => {
     ],
     [{ because: "max-retries", limit: 1 }, "1 retry had been made, and there may be no more."],
     [{ because: "max-retries" }, "the maximum of retries was reached."],
+    [
+      { because: "max-retries", limit: 2, byReason: true },
+      "2 retries had been made after overloaded, and there may be no more (retry.reasons)."
+    ],
+    [
+      { byReason: true, onReason: { measure: "scheduled", spentMs: 1_000, totalMs: 2_000 } },
+      "the next wait of 0 s does not fit into the budget for overloaded (retry.reasons): 1 s of 2 s were spent."
+    ],
     [{ because: "max-retries", byReason: true }, "the maximum of retries was reached."],
     [{ because: "max-delay", refusedMs: 6_000 }, "the next wait would be 6 s."]
   ])("for giving up: %j", (over, expected) => {
