@@ -409,6 +409,20 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "each place is above both"
   },
   {
+    path: "apps/session-orchestrator/src/cluster/Claims.ts",
+    operator: "constant",
+    before: "1",
+    line: 'const numberOf = (id: Ids.ConversationId): number => createHash("sha256").update(id).digest().readUInt32BE(0) >>> 1',
+    reason: "each part of a digest is as good as another"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/turn/Admission.ts",
+    operator: "constant",
+    before: "0",
+    line: "const leave = limiter.request(limiter.countsTokens ? sizeOf(request) : 0, (permit) =>",
+    reason: "where no limit counts tokens, none reads how many they are"
+  },
+  {
     path: "apps/session-orchestrator/src/gateway/LocalWaits.ts",
     operator: "boundary",
     before: "at + KEPT_MS <= now",

@@ -36,7 +36,6 @@ export const make = (abort: (id: Ids.ConversationId) => Effect.Effect<void>, sco
         const call = key.slice(0, HeldCallIds.CALL_LENGTH)
         const gaveUp = givenUp.get(key)
         const before = gaveUp !== undefined && gaveUp.at + KEPT_MS > now ? gaveUp : undefined
-        if (before === undefined) givenUp.delete(key)
         // A wait that began later is of the call that was asked again after a cut.
         const kept = Array.from(waits).findLast(
           ({ wait }) =>

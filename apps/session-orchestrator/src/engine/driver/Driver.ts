@@ -134,8 +134,7 @@ export class Driver implements Appends.Loop, Waits.Loop {
   /** Gives all turns up, because the process shuts down. */
   stop(why: TurnStopped.TurnStopped): void {
     this.isOver = true
-    for (const { fiber, life, session } of this.entering.values()) {
-      fiber?.interruptUnsafe()
+    for (const { life, session } of this.entering.values()) {
       this.exits.stopped(session, life, why)
     }
     this.entering.clear()

@@ -139,6 +139,50 @@ describe("turns that are driven in groups", () => {
   )
 })
 
+describe("a turn that ends beside what it does", () => {
+  const begun = Effect.fnUntraced(function* ({ conversations }: Service) {
+    const id = yield* conversations.create({})
+    const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+    yield* ConversationSetup.settled
+    return { id, turnId }
+  })
+
+  it.effect("rule C10: a defect of a port fails it, with the reason", () =>
+    withService(
+      [answers],
+      function* (service) {
+        const { end } = yield* service.conversations.result((yield* begun(service)).turnId)
+        assert.deepStrictEqual([end.status, service.calls.made], ["failed", 0])
+        assert.include(end.error?.message, "no such table")
+      },
+      {
+        credentials: KEYS,
+        standings: () => ({ load: () => Effect.die(new Error("no such table")), note: () => Effect.void })
+      }
+    )
+  )
+
+  it.effect("rule X1: while it is read from the disk it stops with the service", () => {
+    let waiting: Fiber.Fiber<unknown, unknown> | undefined
+    const test = withService(
+      [answers],
+      function* (service) {
+        const { id, turnId } = yield* begun(service)
+        yield* service.conversations.result(turnId)
+        const second = yield* service.conversations.prompt(id, { prompt: "And?" })
+        waiting = yield* Effect.forkDetach(service.conversations.result(second), { startImmediately: true })
+        yield* ConversationSetup.settled
+        assert.isUndefined(waiting.pollUnsafe())
+      },
+      { store: () => ({ resumption: () => Effect.never }) }
+    )
+    return Effect.andThen(
+      test,
+      Effect.suspend(() => Effect.flip(Fiber.join(waiting ?? assert.fail())))
+    )
+  })
+})
+
 describe("a draft", () => {
   /** Runs a draft, and keeps how it was sealed as one. */
   const drafted = Effect.fnUntraced(function* ({ held }: Service, wait: Partial<Conversation> = {}) {

@@ -84,12 +84,62 @@ describe("the account of a day", () => {
     account.enterRaises([answer.raise])
     expect(account.goesOn(b, 0)).toBeUndefined()
     account.add(a, use)
+    // Its question has its answer: another retry of it is none.
+    expect(account.goesOn(a, 0)).toBeUndefined()
     expect(account.refusal(a, 0)).toBeUndefined()
     expect(account.refusal(b, 0)?.message).toContain("raised to 20 tokens")
     // It goes on too late, and no person has answered it.
     expect(account.goesOn(c, 0)).toBe("again")
     expect(account.refusal(c, 0)?.message).toContain("raised to 20 tokens")
     expect(account.goesOn(c, 0)).toMatchObject({ raise: { tokens: 30 } })
+  })
+
+  it("SpendAccount.A2: an answer raises no limit of turns, and is none about another sum", () => {
+    const use = { target: "test/m", tokens: { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }, at: 0 }
+    const [a, b] = [Ids.TurnId.make("a"), Ids.TurnId.make("b")]
+    const asking = (per: "turn" | "tag") =>
+      new SpendAccount({ limits: [{ per, tokens: 10, then: "ask" }], prices: {}, timeZone: "UTC" })
+    const ofTurns = asking("turn")
+    ofTurns.add(a, use)
+    expect(ofTurns.refusal(a, 0)?.retryable).toBe(true)
+    expect(ofTurns.goesOn(a, 0)).toBeUndefined()
+    expect(ofTurns.refusal(a, 0)).toBeUndefined()
+    const ofTags = asking("tag")
+    ofTags.enter(a, ["x", "y"])
+    for (const tag of ["x", "y"]) {
+      ofTags.enter(b, [tag])
+      ofTags.add(b, use)
+      expect(ofTags.refusal(b, 0)?.message).toContain(`the tag ${tag}`)
+      if (tag === "x") expect(ofTags.refusal(a, 0)?.message).toContain("the tag x")
+    }
+    ofTags.enter(b, ["x"])
+    expect(ofTags.refusal(b, 0)).toBeDefined()
+    const answer = ofTags.goesOn(b, 0)
+    if (typeof answer !== "object") return expect.fail("an answer raises the limit")
+    ofTags.enterRaises([answer.raise])
+    expect(ofTags.goesOn(a, 0)).toBe("again")
+  })
+
+  it("SpendAccount.A1, SpendAccount.A4: what is missing at the end counts for the conversation, at the last target's price", () => {
+    const conversationId = Ids.ConversationId.make("c")
+    const limits = [
+      { per: "conversation", tokens: 20, then: "fail" },
+      { per: "day", money: 1, then: "fail" }
+    ] as const
+    const prices = { "test/m": { input: 0, output: 0 }, "dear/m": { input: 1e6, output: 0 } }
+    const account = new SpendAccount({ limits, prices, timeZone: "UTC" })
+    const [first, second, open] = ["first", "second", "open"].map((id) => Ids.TurnId.make(id))
+    if (first === undefined || second === undefined || open === undefined) return expect.fail()
+    account.enterConversation(first, [])
+    const end = { status: "completed", endedAt: 0, usage: { inputTokens: 20, outputTokens: 0 } }
+    account.listeners.seal?.({ conversationId, turnId: first, target: TARGET, end } as unknown as Observer.Sealed)
+    expect(account.knowsConversation(second, conversationId)).toBe(true)
+    expect(account.refusal(second, 0)?.message).toContain("20 tokens were spent in this one")
+    account.enter(open)
+    const use = { target: "test/m", tokens: { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }, at: 0 }
+    const row = { model: "test/m", labels: {}, turn: { turnId: open, end } } as unknown as TurnRow
+    account.enterEnded(row, [use, { ...use, target: "dear/m" }])
+    expect(account.refusal(Ids.TurnId.make("next"), 0)?.message).toContain("spend[1]")
   })
 
   it("SpendAccount.A2: a turn that has asked before a restart passes the limits that ask, which its answer raises, and no other", () => {
