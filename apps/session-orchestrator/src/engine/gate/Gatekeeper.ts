@@ -48,40 +48,26 @@ export interface Sleeper extends GateWait {
 }
 
 /** The gate's decision for a turn whose wait is over. */
-export class GateTicket {
-  readonly gatekeeper: Gatekeeper
-  /** The admitted call, as the gate counts it; absent with a shared failure. */
-  readonly flight: Sleepers.Flight | undefined
-  /** A failure that the turn takes as its own instead of calling; if absent, the turn calls. */
-  readonly shared: Failure.Failure | undefined
-  /** Time that the turn was held, in milliseconds. */
-  readonly heldMs: number
-  /** The turn was woken before its time: the attempt is free (rule D2). */
-  readonly isEarly: boolean
-  /** The endpoint counts as down, or has answered another runner alone: this call probes it. */
-  readonly isProbe: boolean
-  private isSpent = false
+export type GateTicket = ReturnType<typeof ticketOf>
 
-  constructor(gatekeeper: Gatekeeper, { flight, heldMs, isEarly, isProbe, shared }: Sleepers.Admission) {
-    this.gatekeeper = gatekeeper
-    this.flight = flight
-    this.shared = shared
-    this.heldMs = heldMs
-    this.isEarly = isEarly
-    this.isProbe = isProbe
+/** Makes the ticket of an admission. */
+export const ticketOf = (gatekeeper: Gatekeeper, admission: Sleepers.Admission) => {
+  let isSpent = false
+  const ticket = {
+    ...admission,
+    gatekeeper,
+    /** Spends the ticket; returns whether it was still unspent. */
+    spend: (): boolean => {
+      const isLeft = !isSpent
+      isSpent = true
+      return isLeft
+    },
+    /** Gives the ticket back: no call follows (Gatekeeper.K1). */
+    giveBack: (): void => {
+      if (ticket.spend()) gatekeeper.unused(admission)
+    }
   }
-
-  /** Spends the ticket; returns whether it was still unspent. */
-  spend(): boolean {
-    const isLeft = !this.isSpent
-    this.isSpent = true
-    return isLeft
-  }
-
-  /** Gives the ticket back: no call follows (Gatekeeper.K1). */
-  giveBack(): void {
-    if (this.spend()) this.gatekeeper.unused(this)
-  }
+  return ticket
 }
 
 /** The command by which the gate ends a wait early. It is recorded like a person's command, with the gate as its origin. */
@@ -118,7 +104,7 @@ export class Gatekeeper {
       lookAgain: (at) => alarm.set(at),
       admit: (sleeper, admission) => {
         this.announced(sleeper)
-        sleeper.wake(new GateTicket(this, admission))
+        sleeper.wake(ticketOf(this, admission))
       }
     })
   }
@@ -197,7 +183,7 @@ export class Gatekeeper {
   /** Admits a turn that must not be held, because a person ordered it to continue. */
   admit(turnId?: Ids.TurnId): GateTicket {
     const flight = this.sleepers.begin(turnId, this.clock.now())
-    return new GateTicket(this, { flight, shared: undefined, heldMs: 0, isEarly: false, isProbe: false })
+    return ticketOf(this, { flight, shared: undefined, heldMs: 0, isEarly: false, isProbe: false })
   }
 
   /** The failure that a first attempt shares instead of calling, if there is one after which its turn goes on. */
@@ -222,7 +208,7 @@ export class Gatekeeper {
   }
 
   /** A turn makes no call with the ticket that it has spent. */
-  unused({ flight }: GateTicket): void {
+  unused({ flight }: Pick<Sleepers.Admission, "flight">): void {
     if (flight !== undefined) this.sleepers.unused(flight, this.clock.now())
   }
 

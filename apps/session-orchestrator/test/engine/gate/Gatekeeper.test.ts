@@ -9,7 +9,8 @@ import {
   type Call,
   Gatekeeper,
   isByGate,
-  GateTicket,
+  type GateTicket,
+  ticketOf,
   type Sleeper,
   wakeEarly
 } from "../../../src/engine/gate/Gatekeeper.ts"
@@ -318,7 +319,7 @@ describe("a gatekeeper", () => {
   it("rule X5: the record of an early wake names its reason and the gate as its origin", () => {
     const gatekeeper = new Gatekeeper(new ManualClock())
     const [room, probe] = [false, true].map((isProbe) =>
-      wakeEarly(new GateTicket(gatekeeper, { ...gatekeeper.admit(), isProbe }))
+      wakeEarly(ticketOf(gatekeeper, { ...gatekeeper.admit(), isProbe }))
     )
     expect(room).toMatchObject({ type: "now", early: true, by: { origin: "the gate: the endpoint answers again" } })
     expect(probe?.by.origin).toBe("the gate: to see whether the endpoint answers")

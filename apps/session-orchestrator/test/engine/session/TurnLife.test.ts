@@ -5,25 +5,11 @@ import { Property } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit } from "effect"
 import * as fc from "fast-check"
-import { Gatekeeper, GateTicket } from "../../../src/engine/gate/Gatekeeper.ts"
+import { Gatekeeper, ticketOf } from "../../../src/engine/gate/Gatekeeper.ts"
 import { Session } from "../../../src/engine/session/Session.ts"
 import * as TurnLife from "../../../src/engine/session/TurnLife.ts"
 
 type Kind = keyof TurnLife.Holdings
-
-/** A ticket that counts how often it is given back. */
-class CountedTicket extends GateTicket {
-  private readonly returned: () => void
-
-  constructor(returned: () => void) {
-    super(gatekeeper(), { flight: undefined, shared: undefined, heldMs: 0, isEarly: false, isProbe: false })
-    this.returned = returned
-  }
-
-  override giveBack(): void {
-    this.returned()
-  }
-}
 
 /** The resources that were lent to the turn, and how often each has come back. */
 class Lender {
@@ -32,7 +18,8 @@ class Lender {
   readonly place = () => this.lend("place", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
   readonly slot = () => this.lend("slot", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
   readonly presence = () => this.lend("presence", (leave) => ({ leave, progressed: () => {} }))
-  readonly ticket = () => this.lend("ticket", (returned) => new CountedTicket(returned))
+  readonly ticket = () =>
+    this.lend("ticket", (returned) => ({ ...ticketOf(gatekeeper(), ADMISSION), giveBack: returned }))
 
   private lend<K extends Kind>(kind: K, make: (giveBack: () => void) => TurnLife.Holdings[K]): TurnLife.Holdings[K] {
     const count = { returned: 0 }
@@ -41,6 +28,8 @@ class Lender {
     return thing
   }
 }
+
+const ADMISSION = { flight: undefined, shared: undefined, heldMs: 0, isEarly: false, isProbe: false }
 
 const gatekeeper = () => new Gatekeeper({ now: () => 0, at: () => () => {} })
 
