@@ -101,4 +101,6 @@ const isUpstream = (config: ProviderConfig): config is Upstream =>
 
 /** Whether a client has a credential of its own, of any provider. A cookie alone is none: clients keep what they were given before. */
 const hasOwn = (headers: RawHeaders): boolean =>
-  headers.some((name, i) => i % 2 === 0 && Credentials.isHeader(name) && !/^(?:x-holdfast-token|cookie)$/iu.test(name))
+  Credentials.pairsOf(headers).some(
+    ([name]) => Credentials.isHeader(name) && !/^(?:x-holdfast-token|cookie)$/iu.test(name)
+  )

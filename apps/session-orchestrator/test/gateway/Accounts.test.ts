@@ -46,8 +46,9 @@ describe("the account of a call", () => {
   })
 
   it("is the account that the request names", () => {
-    const { nameOf } = new Accounts()
-    const of = (token: string) => nameOf(call("/responses", "authorization", token, "chatgpt-account-id", "account-1"))
-    expect(of("Bearer a-0123456789")).toBe(of("Bearer b-0123456789"))
+    const { nameIn, nameOf } = new Accounts()
+    const of = (token: string) => call("/responses", "authorization", token, "chatgpt-account-id", "account-1")
+    expect(nameOf(of("Bearer a-0123456789"))).toBe(nameOf(of("Bearer b-0123456789")))
+    expect(nameIn(of("Bearer c-0123456789"), "org-1")).toBe(nameOf(of("Bearer a-0123456789")))
   })
 })

