@@ -640,6 +640,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "an hour has passed since 1970 either way"
   },
   {
+    path: "apps/session-orchestrator/src/acp/AcpUpdates.ts",
+    operator: "constant",
+    before: "1",
+    line: "return [{ ...before, wait: toolCallId, waits: before.waits + 1 }, [begun]]",
+    reason: "the waits have different numbers either way"
+  },
+  {
     path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",

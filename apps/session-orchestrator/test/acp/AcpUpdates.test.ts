@@ -53,7 +53,7 @@ describe("session updates", () => {
       wait(0),
       wait(1, { delayMs: 0 }),
       { ...ids, type: "retry-end", success: true, attempt: 1 },
-      wait(0, { message: "529 Overloaded" }),
+      wait(0, { message: "529 Overloaded", delayMs: 1 }),
       { ...ids, type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" }
     ])
     assert.deepStrictEqual(
@@ -92,6 +92,11 @@ describe("session updates", () => {
     const events = ExampleTurn.messages.map((message): TurnEvent.TurnEvent => ({ ...ids, type: "message", message }))
     assert.isNotEmpty(texts(play(events), "user_message_chunk"))
     assert.isEmpty(texts(play(events, { ...world, isOwn: () => true }), "user_message_chunk"))
+    const said = { ...GivenTurn.answer("").message, role: "user", content: [text("Hi")] } as Message.UserMessage
+    const shown = [said, { ...said, synthetic: true as const }].map(
+      (message) => play([{ ...ids, type: "message", message }]).length
+    )
+    assert.deepStrictEqual(shown, [1, 0])
   })
 
   it("void text is followed by a line with the reason", () => {

@@ -28,19 +28,7 @@ const value = fc.letrec<{ readonly any: Json }>((tie) => ({
 
 /** Text that may separate two tokens. */
 const space = fc.constantFrom(
-  "",
-  " ",
-  "\n",
-  "\r\n",
-  "\r",
-  "\t",
-  "// a\n",
-  "//\r\n",
-  "/**/",
-  "/* a, ] } */",
-  '/* "x": // */',
-  "/*\n\n*/ ",
-  "// { [ ,\r"
+  ...'| |\n|\r\n|\r|\t|// a\n|//\r\n|/**/|/* a, ] } */|/* "x": // */|/*\n\n*/ |// { [ ,\r'.split("|")
 )
 
 /** Draws the text between tokens, and whether there is a comma before an end. */

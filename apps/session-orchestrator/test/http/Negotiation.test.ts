@@ -12,7 +12,7 @@ it("no header, any type and unknown types all mean the first offer", () => {
 })
 
 it.each([
-  ["a named offer", "application/x-ndjson", "application/x-ndjson"],
+  ["a named offer behind an unknown type", "text/html, application/x-ndjson;q=0.5", "application/x-ndjson"],
   ["one in another case", "Text/Event-Stream", "text/event-stream"],
   ["one of a named type", "text/*", "text/event-stream"],
   ["a named offer behind a wildcard", "*/*, application/x-ndjson", "application/x-ndjson"],

@@ -210,9 +210,9 @@ describe("PolicyText", () => {
       broken,
       limit
     ])
-    expect(remarks({ reasons: { timeout: { hint: "ignore" }, network: { hint: "ignore" } } })).toEqual([
+    expect(remarks({ reasons: { timeout: { hint: "ignore" } } })).toEqual([
       longer,
-      "For timeout, network it is not followed.",
+      "For timeout it is not followed.",
       broken,
       limit
     ])

@@ -1,9 +1,10 @@
 /** Tests replays of recorded nights. `HOLDFAST_DRY_RUNS=1000` runs more of them. */
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import type { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
-import { type Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
+import * as DryTurnCourse from "../../../src/insight/dry-run/DryTurnCourse.ts"
 import * as OutageScripts from "../../../src/insight/dry-run/OutageScripts.ts"
 import * as Replay from "../../../src/insight/dry-run/Replay.ts"
 import * as Trial from "../../../src/insight/dry-run/Trial.ts"
@@ -56,6 +57,68 @@ describe("a replay", () => {
         }),
       { numRuns: RUNS }
     )
+})
+
+describe("the summary of a run", () => {
+  it("has the ends, the waits, the calls of each endpoint, the reasons of failures, and the tokens of answers", () => {
+    const call = (outcome: "answered" | "failed" | "shared", target = "a/m", usage?: Message.Usage) =>
+      ({ at: 0, endedAt: 1, target, outcome, ...defined({ usage }) }) as const
+    const turn = (
+      waits: ReadonlyArray<number>,
+      calls: ReadonlyArray<ReturnType<typeof call>>,
+      end?: DryTurnCourse.DryTurnCourse["end"]
+    ) => ({
+      turnId: "t",
+      startedAt: 0,
+      waits: waits.map((ms) => ({ from: 1, retryAt: ms, endedAt: ms + 1 })),
+      calls,
+      ...defined({ end })
+    })
+    const failed = { status: "failed", at: 8, because: "exhausted", reason: "overloaded" } as const
+    const turns = [
+      turn([], [], { status: "failed", at: 8, because: "no-answer" }),
+      turn([5], [call("failed"), call("answered", "a/m", { inputTokens: 10, outputTokens: 5 })], {
+        status: "completed",
+        at: 9
+      }),
+      turn([3, 4, -2], [call("shared"), call("answered", "b/m")], { status: "completed", at: 7 }),
+      turn([1], [call("failed"), call("failed", "b/m"), call("shared")], failed),
+      turn([], [], failed),
+      turn([], [call("answered", "b/m", { outputTokens: 2 })], { status: "aborted", at: 8 }),
+      turn([2], [])
+    ]
+    assert.deepStrictEqual(
+      Trial.summaryOf({ startAt: 1, endAt: 10, turns, cut: "calls" }, { "a/m": { input: 1e6, output: 0 } }),
+      {
+        startedAt: 1,
+        endedAt: 10,
+        turns: 7,
+        answered: 2,
+        failed: 3,
+        waiting: 1,
+        aborted: 1,
+        waitedMs: { median: 1, longest: 7, total: 15 },
+        calls: 6,
+        refused: 3,
+        shared: 2,
+        failures: [
+          { because: "exhausted", reason: "overloaded", turns: 2 },
+          { because: "no-answer", turns: 1 }
+        ],
+        endpoints: [
+          { target: "a/m", calls: 3, answered: 1, failed: 2 },
+          { target: "b/m", calls: 3, answered: 2, failed: 1 }
+        ],
+        tokens: { input: 10, output: 7, unknown: 1 },
+        cost: { usd: 10, unknown: 2 },
+        firstAnswerAt: 7,
+        lastAnswerAt: 9,
+        cut: "calls"
+      }
+    )
+    const { tokens } = Trial.summaryOf({ startAt: 1, endAt: 10, turns: [turn([], [call("answered")])] })
+    assert.isUndefined(tokens)
+  })
 })
 
 // --- by hand
@@ -138,6 +201,39 @@ const impatient = turnOf(
   ],
   endOf("impatient", "failed", 14_000)
 )
+describe("the course of a turn", () => {
+  it("has its waits as commands moved them, its calls, and why it gave up", () => {
+    const moved = (at: number, until: number): Records.TurnRecord => ({
+      kind: "Wake",
+      step: 0,
+      number: 0,
+      value: { type: "until", at, until, by: { commandId: "k", origin: "HTTP" } }
+    })
+    const records = [failed(0, 100), retry(0, 2_000, 2_100), moved(500, 9_000), woken(0, 9_001), failed(1, 9_100)]
+    const courseOf = (status: TurnEvent.TurnEnd["status"], more: ReadonlyArray<Records.TurnRecord> = [gaveUp(1)]) =>
+      DryTurnCourse.of(
+        { turnId: "t", startedAt: 7, target: MODEL, records: [...records, ...more], end: endOf("t", status, 9_200) },
+        true
+      ).course
+    const target = Target.format(MODEL)
+    assert.deepStrictEqual(courseOf("failed"), {
+      turnId: "t",
+      startedAt: 7,
+      calls: [
+        { at: 7, endedAt: 100, target, outcome: "failed", reason: "overloaded" },
+        { at: 9_001, endedAt: 9_100, target, outcome: "failed", reason: "overloaded" }
+      ],
+      waits: [
+        { from: 100, retryAt: 2_100, endedAt: 500 },
+        { from: 500, retryAt: 9_000, endedAt: 9_001 }
+      ],
+      end: { status: "failed", at: 9_200, because: "exhausted", reason: "overloaded" }
+    })
+    assert.deepStrictEqual(courseOf("aborted").end, { status: "aborted", at: 9_200 })
+    assert.deepStrictEqual(courseOf("failed", []).end, { status: "failed", at: 9_200, because: "no-answer" })
+  })
+})
+
 /** Another turn finds the endpoint down at ten minutes, and answering at twenty, after 3 s. */
 const later = turnOf(
   "later",
