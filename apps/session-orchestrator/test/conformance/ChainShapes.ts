@@ -1,23 +1,13 @@
 /** Common parts of scenarios with several targets: targets, chains, and switches. */
 import * as Answers from "./Answers.ts"
-import {
-  BEGUN,
-  type Expected,
-  type Scenario,
-  type Setting,
-  TARGET,
-  type Turn,
-  atOnce,
-  fallsBack,
-  provedAt
-} from "./RuleScenario.ts"
+import * as Rule from "./RuleScenario.ts"
 import { ANSWER, ANSWERED } from "./Shapes.ts"
 
 export const SPARE = "spare/m"
 export const THIRD = "third/m"
 
-export const TWO = [TARGET, SPARE] as const
-export const THREE = [TARGET, SPARE, THIRD] as const
+export const TWO = [Rule.TARGET, SPARE] as const
+export const THREE = [Rule.TARGET, SPARE, THIRD] as const
 
 /** A chain with its own profile (P3). */
 export const chain = (...standIns: ReadonlyArray<string>) =>
@@ -30,7 +20,7 @@ export const never = (...standIns: ReadonlyArray<string>) =>
   }) as const
 
 /** A turn that begins on the fallback which the last one has used, because the primary cools down: nothing has changed. */
-export const begunOn = (model: string): ReadonlyArray<Expected> => [
+export const begunOn = (model: string): ReadonlyArray<Rule.Expected> => [
   "turn-start",
   "message",
   { type: "step-start", target: model },
@@ -41,26 +31,31 @@ export const begunOn = (model: string): ReadonlyArray<Expected> => [
 ]
 
 /** Failures lead to these calls and events; the last target answers. */
-export const movesOn = ({ calls, events, failures, ...rest }: Omit<Setting, "history"> & Moves): Scenario => {
+export const movesOn = ({ calls, events, failures, ...rest }: Omit<Rule.Setting, "history"> & Moves): Rule.Scenario => {
   const [last] = calls.at(-1)?.split("#") ?? []
   return {
     ...rest,
     given: [...failures, Answers.says(ANSWER)],
-    follows: { calls, events: [...BEGUN, ...events], shown: ANSWER },
-    history: last === TARGET ? ANSWERED : ["user: Hello", `assistant at ${last}: ${ANSWER}`]
+    follows: { calls, events: [...Rule.BEGUN, ...events], shown: ANSWER },
+    history: last === Rule.TARGET ? ANSWERED : ["user: Hello", `assistant at ${last}: ${ANSWER}`]
   }
 }
 
-interface Moves extends Pick<Turn, "when"> {
+interface Moves extends Pick<Rule.Turn, "when"> {
   readonly failures: ReadonlyArray<Answers.Answer>
   readonly calls: ReadonlyArray<string>
-  readonly events: ReadonlyArray<Expected>
+  readonly events: ReadonlyArray<Rule.Expected>
 }
 
 /** The first call fails, and the fallback answers at once. */
 export const takenOver = {
   calls: TWO,
-  events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
+  events: [
+    ...Rule.BEGUN,
+    Rule.atOnce(0, "overloaded"),
+    ...Rule.fallsBack(Rule.TARGET, SPARE),
+    ...Rule.provedAt(SPARE, 0)
+  ],
   shown: ANSWER
 }
 

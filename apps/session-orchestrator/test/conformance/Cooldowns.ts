@@ -1,19 +1,7 @@
 /** Scenarios of cooldowns that outlive a step or a turn, and of the way back to the primary (rules P3, P8, P9). */
 import * as Answers from "./Answers.ts"
 import { AT_SPARE, SPARE, TWO, begunOn, chain, never, takenOver } from "./ChainShapes.ts"
-import {
-  BEGUN,
-  BEGUN_AGAIN,
-  type Expected,
-  type Scenario,
-  TARGET,
-  aborted,
-  answered,
-  atOnce,
-  called,
-  failed,
-  fallsBack
-} from "./RuleScenario.ts"
+import * as Rule from "./RuleScenario.ts"
 import { ANSWER, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, callsTool, holds, overloaded, says, takes } = Answers
@@ -21,33 +9,33 @@ const { asks, callsTool, holds, overloaded, says, takes } = Answers
 /** The fallback answers so late that the primary's cooldown of 5 minutes is over. */
 const late = takes(6 * MINUTE, says(ANSWER))
 
-const secondTurn = (calls: ReadonlyArray<string>, events: ReadonlyArray<Expected>) => ({
+const secondTurn = (calls: ReadonlyArray<string>, events: ReadonlyArray<Rule.Expected>) => ({
   prompt: "And?",
   given: [says(ANSWER)],
   follows: { calls, events, shown: ANSWER }
 })
 
 /** A turn that begins on the primary, after a turn that ended on a fallback. */
-const returned: ReadonlyArray<Expected> = [
+const returned: ReadonlyArray<Rule.Expected> = [
   "turn-start",
   "message",
-  { type: "model-change", from: SPARE, to: TARGET },
-  { type: "step-start", target: TARGET },
-  ...answered()
+  { type: "model-change", from: SPARE, to: Rule.TARGET },
+  { type: "step-start", target: Rule.TARGET },
+  ...Rule.answered()
 ]
 
 const badRequest = Answers.words(400, "temperature: must be at most 2")
 
-const TOOL_AT_SPARE: ReadonlyArray<Expected> = [
-  ...BEGUN,
-  atOnce(0, "overloaded"),
-  ...fallsBack(TARGET, SPARE),
+const TOOL_AT_SPARE: ReadonlyArray<Rule.Expected> = [
+  ...Rule.BEGUN,
+  Rule.atOnce(0, "overloaded"),
+  ...Rule.fallsBack(Rule.TARGET, SPARE),
   { type: "retry-end", success: true, attempt: 0 },
   { type: "retry-fallback-succeeded", model: SPARE, role: "default" },
-  ...called("send", true)
+  ...Rule.called("send", true)
 ]
 
-export const scenarios: ReadonlyArray<Scenario> = [
+export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title: "rule P8, P9, P15: the state of a conversation has the target of its next step",
     retry: chain(SPARE),
@@ -56,7 +44,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     turns: [
       {
         given: [overloaded, says(ANSWER)],
-        when: [{ at: "start", act: { reads: { model: TARGET } } }],
+        when: [{ at: "start", act: { reads: { model: Rule.TARGET } } }],
         follows: takenOver
       },
       {
@@ -72,7 +60,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         ],
         follows: {
           calls: [SPARE],
-          events: ["turn-start", "message", { type: "step-start", target: SPARE }, "text-delta", ...aborted()],
+          events: ["turn-start", "message", { type: "step-start", target: SPARE }, "text-delta", ...Rule.aborted()],
           shown: "There is"
         }
       }
@@ -89,15 +77,15 @@ export const scenarios: ReadonlyArray<Scenario> = [
         follows: {
           calls: TWO,
           events: [
-            ...BEGUN,
+            ...Rule.BEGUN,
             { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND },
-            { type: "model-change", from: TARGET, to: SPARE },
-            ...answered(0)
+            { type: "model-change", from: Rule.TARGET, to: SPARE },
+            ...Rule.answered(0)
           ],
           shown: ANSWER
         }
       },
-      secondTurn([TARGET], returned)
+      secondTurn([Rule.TARGET], returned)
     ],
     history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
   },
@@ -112,10 +100,10 @@ export const scenarios: ReadonlyArray<Scenario> = [
         follows: {
           calls: TWO,
           events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE),
-            ...failed("bad-request", { attempt: 0 })
+            ...Rule.BEGUN,
+            Rule.atOnce(0, "overloaded"),
+            ...Rule.fallsBack(Rule.TARGET, SPARE),
+            ...Rule.failed("bad-request", { attempt: 0 })
           ]
         }
       },
@@ -150,7 +138,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       "rule P3, P9: after the cooldown the next turn begins on the primary, with a model change, unless the settings prevent it",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([TARGET], returned)],
+    turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([Rule.TARGET], returned)],
     history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
   },
   {
@@ -166,12 +154,12 @@ export const scenarios: ReadonlyArray<Scenario> = [
     targets: TWO,
     given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
     follows: {
-      calls: [TARGET, SPARE, TARGET],
+      calls: [Rule.TARGET, SPARE, Rule.TARGET],
       events: [
         ...TOOL_AT_SPARE,
-        { type: "model-change", from: SPARE, to: TARGET },
-        { type: "step-start", step: 1, target: TARGET },
-        ...answered()
+        { type: "model-change", from: SPARE, to: Rule.TARGET },
+        { type: "step-start", step: 1, target: Rule.TARGET },
+        ...Rule.answered()
       ],
       shown: ANSWER
     },
@@ -183,8 +171,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
     targets: TWO,
     given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
     follows: {
-      calls: [TARGET, SPARE, SPARE],
-      events: [...TOOL_AT_SPARE, { type: "step-start", step: 1, target: SPARE }, ...answered()],
+      calls: [Rule.TARGET, SPARE, SPARE],
+      events: [...TOOL_AT_SPARE, { type: "step-start", step: 1, target: SPARE }, ...Rule.answered()],
       shown: ANSWER
     },
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
@@ -200,13 +188,13 @@ export const scenarios: ReadonlyArray<Scenario> = [
     scale: 80,
     given: [asks(4 * MINUTE, "retry-after"), takes(65 * SECOND, callsTool("send")), says(ANSWER)],
     follows: {
-      calls: [TARGET, SPARE, SPARE],
+      calls: [Rule.TARGET, SPARE, SPARE],
       events: [
-        ...BEGUN,
-        atOnce(0, "rate-limited"),
-        ...TOOL_AT_SPARE.slice(BEGUN.length + 1),
+        ...Rule.BEGUN,
+        Rule.atOnce(0, "rate-limited"),
+        ...TOOL_AT_SPARE.slice(Rule.BEGUN.length + 1),
         { type: "step-start", step: 1, target: SPARE },
-        ...answered()
+        ...Rule.answered()
       ],
       shown: ANSWER
     },
@@ -218,7 +206,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     targets: TWO,
     scale: 1,
     turns: [
-      { given: [overloaded], follows: { events: [...BEGUN, ...failed("overloaded")] } },
+      { given: [overloaded], follows: { events: [...Rule.BEGUN, ...Rule.failed("overloaded")] } },
       {
         prompt: null,
         given: [says(ANSWER)],
@@ -226,8 +214,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
           calls: [SPARE],
           asked: [["user: Hello"]],
           events: [
-            ...BEGUN_AGAIN.slice(0, 1),
-            ...fallsBack(TARGET, SPARE),
+            ...Rule.BEGUN_AGAIN.slice(0, 1),
+            ...Rule.fallsBack(Rule.TARGET, SPARE),
             { type: "step-start", target: SPARE },
             "text-delta",
             { type: "retry-fallback-succeeded", model: SPARE, role: "default" },

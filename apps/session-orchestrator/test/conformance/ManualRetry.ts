@@ -1,36 +1,26 @@
 /** Scenarios of manual retries (rules M). */
 import * as Answers from "./Answers.ts"
-import {
-  BEGUN,
-  BEGUN_AGAIN,
-  type Expected,
-  type Scenario,
-  type Turn,
-  aborted,
-  answered,
-  failed,
-  waits
-} from "./RuleScenario.ts"
+import * as Rule from "./RuleScenario.ts"
 import { ANSWER, SECOND, outlives } from "./Shapes.ts"
 
 const { breaksOff, overloaded, says, status } = Answers
 
 /** A manual retry that is answered; the model got nothing but the prompt. */
-const again: Turn = {
+const again: Rule.Turn = {
   prompt: null,
   given: [says(ANSWER)],
-  follows: { asked: [["user: Hello"]], events: [...BEGUN_AGAIN, ...answered()], shown: ANSWER }
+  follows: { asked: [["user: Hello"]], events: [...Rule.BEGUN_AGAIN, ...Rule.answered()], shown: ANSWER }
 }
 
-const STEP: ReadonlyArray<Expected> = ["tool-call", "usage", "message", "tool-result", "message", "step-start"]
+const STEP: ReadonlyArray<Rule.Expected> = ["tool-call", "usage", "message", "tool-result", "message", "step-start"]
 
 const INTERACTIVE = { profile: "interactive" } as const
 
-const manual: ReadonlyArray<Scenario> = [
+const manual: ReadonlyArray<Rule.Scenario> = [
   {
     title: "rule M1: after an error before content it runs the model again from the last user message",
     format: "anthropic",
-    turns: [{ given: [status(401, "auth")], follows: { events: [...BEGUN, ...failed("auth")] } }, again],
+    turns: [{ given: [status(401, "auth")], follows: { events: [...Rule.BEGUN, ...Rule.failed("auth")] } }, again],
     history: ["user: Hello", "assistant (auth):", `assistant: ${ANSWER}`]
   },
   {
@@ -40,7 +30,7 @@ const manual: ReadonlyArray<Scenario> = [
     turns: [
       {
         given: [breaksOff("Half of")],
-        follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "Half of" }
+        follows: { events: [...Rule.BEGUN, "text-delta", ...Rule.failed("network")], shown: "Half of" }
       },
       again
     ],
@@ -53,7 +43,7 @@ const manual: ReadonlyArray<Scenario> = [
       {
         given: [Answers.holds("Half of")],
         when: [{ at: "held", act: "abort" }],
-        follows: { events: [...BEGUN, "text-delta", ...aborted()], shown: "Half of" }
+        follows: { events: [...Rule.BEGUN, "text-delta", ...Rule.aborted()], shown: "Half of" }
       },
       again
     ],
@@ -65,7 +55,7 @@ const manual: ReadonlyArray<Scenario> = [
       {
         given: [overloaded],
         when: [{ at: 0, act: "abort" }],
-        follows: { events: [...BEGUN, ...waits(5 * SECOND), ...aborted(0)] }
+        follows: { events: [...Rule.BEGUN, ...Rule.waits(5 * SECOND), ...Rule.aborted(0)] }
       },
       again
     ],
@@ -77,14 +67,14 @@ const manual: ReadonlyArray<Scenario> = [
     turns: [
       {
         given: [overloaded, overloaded],
-        follows: { events: [...BEGUN, ...waits(2 * SECOND), ...failed("overloaded", { attempt: 0 })] }
+        follows: { events: [...Rule.BEGUN, ...Rule.waits(2 * SECOND), ...Rule.failed("overloaded", { attempt: 0 })] }
       },
       {
         prompt: null,
         given: [overloaded, says(ANSWER)],
         follows: {
           asked: [["user: Hello"], ["user: Hello"]],
-          events: [...BEGUN_AGAIN, ...waits(2 * SECOND), ...answered(0)],
+          events: [...Rule.BEGUN_AGAIN, ...Rule.waits(2 * SECOND), ...Rule.answered(0)],
           shown: ANSWER
         }
       }
@@ -94,13 +84,16 @@ const manual: ReadonlyArray<Scenario> = [
   {
     title: "rule M1, P12: after several manual retries the model still gets none of the failed responses",
     turns: [
-      { given: [breaksOff("One")], follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "One" } },
+      {
+        given: [breaksOff("One")],
+        follows: { events: [...Rule.BEGUN, "text-delta", ...Rule.failed("network")], shown: "One" }
+      },
       {
         prompt: null,
         given: [breaksOff("Two")],
         follows: {
           asked: [["user: Hello"]],
-          events: [...BEGUN_AGAIN, "text-delta", ...failed("network")],
+          events: [...Rule.BEGUN_AGAIN, "text-delta", ...Rule.failed("network")],
           shown: "Two"
         }
       },
@@ -114,14 +107,14 @@ const manual: ReadonlyArray<Scenario> = [
     turns: [
       {
         given: [Answers.callsTool("send"), breaksOff("Half of")],
-        follows: { events: [...BEGUN, ...STEP, "text-delta", ...failed("network")], shown: "Half of" }
+        follows: { events: [...Rule.BEGUN, ...STEP, "text-delta", ...Rule.failed("network")], shown: "Half of" }
       },
       {
         prompt: null,
         given: [says(ANSWER)],
         follows: {
           asked: [["user: Hello", "assistant calls send", "tool"]],
-          events: [...BEGUN_AGAIN, ...answered()],
+          events: [...Rule.BEGUN_AGAIN, ...Rule.answered()],
           shown: ANSWER
         }
       }
@@ -136,7 +129,7 @@ const manual: ReadonlyArray<Scenario> = [
   }
 ]
 
-const aborts: ReadonlyArray<Scenario> = [
+const aborts: ReadonlyArray<Rule.Scenario> = [
   outlives(
     "rule M3: an abort that the user did not ask for is retried after 2, 4 and 8 s: in the stream's words, or by status",
     [
@@ -144,7 +137,7 @@ const aborts: ReadonlyArray<Scenario> = [
       Answers.words(499, "Client closed request"),
       Answers.failsInWords("aborted")
     ],
-    waits(2 * SECOND, 4 * SECOND, 8 * SECOND).map((wait) => ({ ...wait, reason: "aborted" })),
+    Rule.waits(2 * SECOND, 4 * SECOND, 8 * SECOND).map((wait) => ({ ...wait, reason: "aborted" })),
     { retry: INTERACTIVE }
   )
 ]

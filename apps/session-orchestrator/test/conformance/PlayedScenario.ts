@@ -3,16 +3,7 @@ import { assert } from "@effect/vitest"
 import { Message, Target, type TurnEvent } from "@holdfast/wire"
 import { shown } from "../service/Shown.ts"
 import type { Asked } from "./ReceivedCall.ts"
-import {
-  type Expected,
-  type Scenario,
-  type Setting,
-  TARGET,
-  type Turn,
-  keyOf,
-  providerOf,
-  turnsOf
-} from "./RuleScenario.ts"
+import * as Rule from "./RuleScenario.ts"
 
 export interface PlayedTurn {
   readonly calls: ReadonlyArray<Asked>
@@ -25,9 +16,9 @@ export interface Played {
 }
 
 /** Fails if the outcome differs from the scenario; `ms` shortens a duration as the runner did. */
-export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => number): void => {
-  const first = scenario.targets?.[0] ?? TARGET
-  for (const [i, turn] of turnsOf(scenario).entries()) {
+export const verify = (scenario: Rule.Scenario, played: Played, ms: (ms: number) => number): void => {
+  const first = scenario.targets?.[0] ?? Rule.TARGET
+  for (const [i, turn] of Rule.turnsOf(scenario).entries()) {
     const { calls, events } = played.turns[i] ?? { calls: [], events: [] }
     const targets = turn.follows.calls ?? turn.given.map(() => first)
     const told = withoutRuns(events)
@@ -63,8 +54,8 @@ export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => n
 
 // --- internal
 
-const callOf = ({ credentials = {} }: Setting, { key, target }: Asked): string => {
-  const variable = credentials[providerOf(target)]?.find((name) => keyOf(name) === key)
+const callOf = ({ credentials = {} }: Rule.Setting, { key, target }: Asked): string => {
+  const variable = credentials[Rule.providerOf(target)]?.find((name) => Rule.keyOf(name) === key)
   return variable === undefined ? target : `${target}#${variable}`
 }
 
@@ -98,14 +89,14 @@ const withoutRuns = (events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<
   events.filter(({ type }, i) => !type.endsWith("-delta") || events[i - 1]?.type !== type)
 
 /** The expected fields of each event; the type of an unexpected one. */
-const partsOf = (events: ReadonlyArray<TurnEvent.TurnEvent>, expected: ReadonlyArray<Expected>) =>
+const partsOf = (events: ReadonlyArray<TurnEvent.TurnEvent>, expected: ReadonlyArray<Rule.Expected>) =>
   events.map((event, i): object => {
     const pattern = expected[i]
     const keys = pattern === undefined || typeof pattern === "string" ? ["type"] : Object.keys(pattern)
     return Object.fromEntries(Object.entries(event).filter(([key]) => keys.includes(key)))
   })
 
-const expectedOf = ({ follows }: Turn, ms: (ms: number) => number) =>
+const expectedOf = ({ follows }: Rule.Turn, ms: (ms: number) => number) =>
   follows.events.map((expected): object => {
     if (typeof expected === "string") return { type: expected }
     const shortened = Object.entries(expected).map(([key, value]) =>

@@ -14,19 +14,8 @@ import * as It from "../It.ts"
 type Storage = Store | TurnLog | Lists | Deletions | SqlClient.SqlClient
 
 /** Tables with rows of conversations. */
-const TABLES = [
-  "conversations",
-  "turns",
-  "events",
-  "journal",
-  "interruptions",
-  "turn_labels",
-  "turn_tags",
-  "turn_prompts",
-  "conversation_labels",
-  "conversation_tags",
-  "outbox"
-]
+const TABLES = `conversations turns events journal interruptions turn_labels turn_tags turn_prompts
+  conversation_labels conversation_tags outbox`.split(/\s+/)
 
 /** Runs the suite; each test builds the layer anew, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | SqlError.SqlError>) => {
