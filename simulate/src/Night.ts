@@ -1,6 +1,5 @@
 /** Runs one night: a plan, the service in one process after another, and the laws. */
 import { Ids } from "@holdfast/wire"
-import process from "node:process"
 import { Caller, callerOf } from "./Callers.ts"
 import { CallLaws } from "./CallLaws.ts"
 import * as Chance from "./Chance.ts"
@@ -44,8 +43,6 @@ export const run = async (plan: Plan.Plan): Promise<Result> => {
     return await night.run()
   } finally {
     uninstall()
-    // Processes that died leave what their finalizers would have taken away.
-    process.stdin.removeAllListeners("end")
   }
 }
 

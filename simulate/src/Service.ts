@@ -12,7 +12,6 @@ import { Simulated } from "@holdfast/simulated"
 import { Context, Effect, Exit, Layer, Result, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
-import process from "node:process"
 import * as Composition from "../../apps/session-orchestrator/src/Composition.ts"
 import { Config } from "../../apps/session-orchestrator/src/config/Config.ts"
 import * as Resolve from "../../apps/session-orchestrator/src/config/Resolve.ts"
@@ -113,7 +112,6 @@ export const stop = (world: World, life: Life, stopped: () => void): void => {
 
 /** Starts and stops the service once in the real world: what it loads when it is needed is there then (World.W1). */
 export const load = (settings: Settings, tools: Options["tools"]): Promise<void> => {
-  process.stdin.setMaxListeners(0) // each simulated process listens
   const layer = layerOf("load", settings, { network: { dispatch: () => true }, tools, logged: () => {} })
   return Effect.runPromise(Effect.scoped(Effect.asVoid(Layer.build(layer))))
 }

@@ -6,8 +6,9 @@
  * their orchestrator.
  */
 import manifest from "../../../package.json" with { type: "json" }
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as NodePath from "@effect/platform-node/NodePath"
 import { Observer } from "@holdfast/kernel"
 import * as Proxy from "@holdfast/providers/proxy"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -67,7 +68,7 @@ export const layer: Layer.Layer<Observer.Observer | Notifications.Notifications 
         Context.add(RecentCalls, calls)
       )
     })
-  ).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
+  ).pipe(Layer.provide([Layer.suspend(() => http), NodeFileSystem.layer, NodePath.layer]))
 
 /** Keeps incidents while the service runs: in the database, if notices have receivers. */
 export const incidents = Layer.effectDiscard(
