@@ -359,10 +359,13 @@ export class Laws {
   /** No secret is on disk. */
   secrets(keys: ReadonlyArray<string>, texts: ReadonlyArray<string>): void {
     const all = [...this.disk.dump.map(({ row }) => row), ...texts]
-    for (const key of keys) {
-      const found = all.find((text) => text.includes(key))
-      this.check("C13 secrets are nowhere", found === undefined, () => `the key ${key} is in: ${found}`)
-    }
+    const together = all.join("\n") // a key has no line break
+    for (const key of keys)
+      this.check(
+        "C13 secrets are nowhere",
+        !together.includes(key),
+        () => `the key ${key} is in: ${all.find((text) => text.includes(key))}`
+      )
   }
 }
 
