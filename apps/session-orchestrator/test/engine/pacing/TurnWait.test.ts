@@ -101,11 +101,13 @@ describe("a wait", () => {
       2
     )
     // Commands that the records have; another that fits no longer.
-    for (const id of ["b", "c"]) wait.steer({ type: "now", by: by(id) })
+    const [b, c] = yield* Effect.forEach(["b", "c"], (id) => asking(wait.steer({ type: "now", by: by(id) })))
     wait.markTaken(["c", "b"])
     assert.isFalse(wait.hasNews)
+    const d = yield* asking(wait.steer({ type: "now", by: by("d") }))
+    const moved = yield* asking(wait.steer({ type: "until", until: 9, by: by("f") }))
     wait.expect(["call"])
-    assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
+    assert.isTrue(wait.isSteered)
     wait.recordedEnd({ type: "elapsed" })
     for (const id of ["a", "b"]) assert.isTrue(yield* wait.steer({ type: "now", by: by(id) }))
     assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
@@ -114,7 +116,7 @@ describe("a wait", () => {
     // Clients count on to the end of a wait that the gate has ended.
     wait.recordedEnd(wait.take(() => assert.fail()))
     yield* Effect.yieldNow
-    assert.isTrue(early())
+    assert.deepStrictEqual([b?.(), c?.(), d(), moved(), early()], [true, true, false, false, true])
   })
 
   It.effect("rule X4: an end that was moved ends no wait though its time had come (TurnWait.W3)", function* () {
