@@ -81,11 +81,11 @@ describe("Load", () => {
       "problems" in error && error.problems.map(({ place, position }) => [place, position?.line, position?.column])
     ).toEqual([
       ["sever", 3, 3],
-      ['providers["p.q"].type', 4, 5], // Missing: the key around it.
-      ['providers["p.q"].headers["a b"]', 4, 27],
-      ["retry.schedule.delays[1]", 6, 68],
+      ['providers["p.q"].type', 3, 31], // Missing: the key around it.
+      ['providers["p.q"].headers["a b"]', 3, 53],
+      ["retry.schedule.delays[1]", 4, 68],
       ["HOLDFAST_PORT", undefined, undefined],
-      ["telemetry.notifications", 7, 18]
+      ["telemetry.notifications", 5, 18]
     ])
     expect(error.message).toContain("\n  sever (line 3, column 3): unknown key. Did you mean")
   })
