@@ -250,8 +250,8 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "frames that one client has taken are gone for slower ones (Backlog.B1)",
     path: `${SERVICE}/engine/session/Backlog.ts`,
-    find: "const frames = [frame]\n",
-    replace: "const frames = [frame]\n    this.frame = undefined\n"
+    find: "if (this.lagging === 0) this.pages = []",
+    replace: "this.pages = []"
   },
   {
     name: "a wait is announced again where it goes on (D5)",

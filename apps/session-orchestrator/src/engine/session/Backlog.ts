@@ -1,8 +1,8 @@
 /**
- * The frames of a conversation that its subscribers have not taken: a chain, in which each subscriber holds its place.
+ * Keeps a conversation's frames, once for all subscribers, until each has taken them.
  *
- * Backlog.B1. A frame takes the same memory whether one subscriber is behind or two thousand are. Nothing but the places before it keeps it: it is
- *     gone when every subscriber has passed it or left.
+ * Backlog.B1. A frame takes the same memory whether one subscriber is behind or two thousand are: each holds a position here. It is dropped
+ *     when every subscriber has taken it or left, at the latest with the next page.
  * Backlog.B2. Subscribers that are far behind take whole pages: the same arrays, wherever each of them stopped, so that a transport encodes
  *     them once.
  */
@@ -20,46 +20,94 @@ const MAX_COUNTED = MAX_BEHIND / 4
  */
 const PAGE = 32 * 1024
 
-/** A place between two frames. */
-export class Place {
-  /** The characters that the frames before it count for. */
-  readonly counted: number
-  private readonly page: number
-  private readonly size: number
-  private frame: Frame | undefined = undefined
-  private next: Place | undefined = undefined
-  /** What was taken from here, if that can become no more. */
-  private taken: Taken | undefined = undefined
+/** A subscriber's position. */
+export interface Reader {
+  /** The number of the first frame that the subscriber has not taken. */
+  next: number
+  /** The total of counted characters when the subscriber last took frames. */
+  counted: number
+}
 
-  constructor(counted = 0, size = 0) {
-    this.counted = counted
-    this.size = size
-    this.page = Math.floor(size / PAGE)
+/** The frames of one conversation and the positions of its subscribers. */
+export class Backlog {
+  private pages: Array<Page> = []
+  /** The number of the next frame. */
+  private end = 0
+  private total = 0
+  private readonly readers = new Set<Reader>()
+  /** The number of readers that have not taken every frame. */
+  private lagging = 0
+
+  /** Adds a reader, which gets every frame from now on. */
+  join(): Reader {
+    const reader = { next: this.end, counted: this.total }
+    this.readers.add(reader)
+    return reader
   }
 
-  /** Whether no frame follows. */
-  get isEnd(): boolean {
-    return this.next === undefined
+  /** Removes a reader; frames that it has not taken are not kept for it. */
+  leave(reader: Reader): void {
+    if (this.readers.delete(reader) && reader.next < this.end) this.caughtUp()
   }
 
-  /** Adds a frame at the end; returns the place behind it. */
-  add(frame: Frame): Place {
-    this.frame = frame
-    this.next = new Place(this.counted + countedOf(frame), this.size + frame.json.length)
-    return this.next
+  push(frame: Frame): void {
+    if (this.readers.size === 0) return
+    let page = this.pages.at(-1)
+    if (page === undefined || page.size >= PAGE) {
+      this.trim()
+      page = { first: this.end, frames: [], size: 0 }
+      this.pages.push(page)
+    }
+    page.frames.push(frame)
+    page.size += frame.json.length
+    this.end++
+    this.total += countedOf(frame)
+    this.lagging = this.readers.size
   }
 
-  /** The frames from here to the end of a page, and the place behind them: at least one frame, if one follows. */
-  take(): Taken {
-    const { frame, next, page, taken: known } = this
-    if (known !== undefined) return known
-    if (frame === undefined || next === undefined) return { frames: [], to: this }
-    const frames = [frame]
-    let to = next
-    for (; to.frame !== undefined && to.next !== undefined && to.page === page; to = to.next) frames.push(to.frame)
-    const taken = { frames, to }
-    if (to.page !== page) this.taken = taken
+  /** How far a reader is behind, in characters of JSON. */
+  behind(reader: Reader): number {
+    return this.total - reader.counted
+  }
+
+  isBehind(reader: Reader): boolean {
+    return this.readers.has(reader) && reader.next < this.end
+  }
+
+  /** Takes all frames since the reader took frames last; none for a reader that has left. */
+  take(reader: Reader): ReadonlyArray<Frame> {
+    const all: Array<Frame> = []
+    for (let some = this.takeSome(reader); some.length > 0; some = this.takeSome(reader)) all.push(...some)
+    return all
+  }
+
+  /** Takes the reader's next frames, up to the end of a page: at least one, if there is one. */
+  takeSome(reader: Reader): ReadonlyArray<Frame> {
+    const page = this.isBehind(reader) ? this.pages.find((page) => endOf(page) > reader.next) : undefined
+    if (page === undefined) return []
+    const { first, frames, size } = page
+    // No frame is added to a full page (Backlog.B2).
+    const taken = reader.next === first && size >= PAGE ? frames : frames.slice(reader.next - first)
+    reader.next = endOf(page)
+    for (const frame of taken) reader.counted += countedOf(frame)
+    if (reader.next === this.end) this.caughtUp()
     return taken
+  }
+
+  /** How many frames are kept. */
+  get kept(): number {
+    return this.pages.reduce((sum, { frames }) => sum + frames.length, 0)
+  }
+
+  private caughtUp(): void {
+    this.lagging--
+    if (this.lagging === 0) this.pages = []
+  }
+
+  private trim(): void {
+    let slowest = this.end
+    for (const { next } of this.readers) slowest = Math.min(slowest, next)
+    this.pages = this.pages.filter((page) => endOf(page) > slowest)
   }
 }
 
@@ -68,7 +116,11 @@ export const countedOf = ({ json }: Frame): number => Math.min(json.length, MAX_
 
 // --- internal
 
-interface Taken {
-  readonly frames: ReadonlyArray<Frame>
-  readonly to: Place
+interface Page {
+  /** The number of its first frame. */
+  readonly first: number
+  readonly frames: Array<Frame>
+  size: number
 }
+
+const endOf = ({ first, frames }: Page): number => first + frames.length

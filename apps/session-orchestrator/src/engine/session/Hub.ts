@@ -16,7 +16,7 @@ import { Push } from "@holdfast/kernel/host"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../../storage/Stored.ts"
-import { countedOf, MAX_BEHIND, Place } from "./Backlog.ts"
+import { Backlog, countedOf, MAX_BEHIND, type Reader } from "./Backlog.ts"
 import { type ConversationNotFound, type Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import { InProgress } from "./InProgress.ts"
 
@@ -132,8 +132,7 @@ export class Hub {
 /** The subscribers of one conversation, and the frames that they have not taken. */
 class Audience {
   private readonly subscribers = new Set<Subscriber>()
-  /** Behind all frames. */
-  end = new Place()
+  private readonly backlog = new Backlog()
   private isWaking = false
   /** An event arrived after the first subscriber was woken. */
   private isMissed = false
@@ -145,13 +144,9 @@ class Audience {
   }
 
   add(inProgress: ReadonlyArray<Frame>, turnId: Ids.TurnId | undefined): Subscriber {
-    const subscriber = new Subscriber(this, inProgress, turnId)
+    const subscriber = new Subscriber(this.backlog, inProgress, (self) => this.subscribers.delete(self), turnId)
     this.subscribers.add(subscriber)
     return subscriber
-  }
-
-  leave(subscriber: Subscriber): void {
-    this.subscribers.delete(subscriber)
   }
 
   /** Whether a subscriber watches this turn. */
@@ -169,7 +164,7 @@ class Audience {
 
   push(frame: Frame): void {
     if (this.subscribers.size === 0) return
-    this.end = this.end.add(frame)
+    this.backlog.push(frame)
     this.isMissed = true
     if (this.isWaking) return
     this.isWaking = true
@@ -209,18 +204,25 @@ interface Consumer {
 export class Subscriber {
   /** The turn that it watches; `undefined` for the whole conversation. */
   readonly turnId: Ids.TurnId | undefined
-  private readonly audience: Audience
-  private place: Place
+  private readonly backlog: Backlog
+  private readonly reader: Reader
   /** Frames that it gets before those of the backlog. */
   private own: ReadonlyArray<Frame>
   private wake: (() => void) | undefined = undefined
   private consumer: Consumer | undefined = undefined
   private failure: Failure | undefined = undefined
+  private readonly leave: (self: Subscriber) => void
 
-  constructor(audience: Audience, inProgress: ReadonlyArray<Frame>, turnId?: Ids.TurnId) {
-    this.audience = audience
-    this.place = audience.end
+  constructor(
+    backlog: Backlog,
+    inProgress: ReadonlyArray<Frame>,
+    leave: (self: Subscriber) => void,
+    turnId?: Ids.TurnId
+  ) {
+    this.backlog = backlog
+    this.reader = backlog.join()
     this.own = inProgress
+    this.leave = leave
     this.turnId = turnId
   }
 
@@ -233,10 +235,10 @@ export class Subscriber {
   arrived(): void {
     if (this.isEmpty) return
     const own = this.own.reduce((sum, frame) => sum + countedOf(frame), 0)
-    if (this.audience.end.counted - this.place.counted + own <= MAX_BEHIND) return this.ring()
+    if (this.backlog.behind(this.reader) + own <= MAX_BEHIND) return this.ring()
     // Its unread frames are not worth their memory any more.
     this.own = []
-    this.place = new Place()
+    this.backlog.leave(this.reader)
     this.fail(new SubscriberTooSlow({ message: TOO_SLOW }))
   }
 
@@ -256,20 +258,19 @@ export class Subscriber {
 
   /** Takes the frames that are there now, without waiting. */
   take(): ReadonlyArray<Frame> {
-    const first = this.takeSome()
-    if (this.isEmpty) return first
-    const all = [...first]
-    while (!this.isEmpty) all.push(...this.takeSome())
-    return all
+    const { own } = this
+    this.own = []
+    const since = this.backlog.take(this.reader)
+    return since.length === 0 ? own : own.length === 0 ? since : [...own, ...since]
   }
 
   close(): void {
-    this.audience.leave(this)
-    this.place = new Place()
+    this.leave(this)
+    this.backlog.leave(this.reader)
   }
 
   private get isEmpty(): boolean {
-    return this.own.length === 0 && this.place.isEnd
+    return this.own.length === 0 && !this.backlog.isBehind(this.reader)
   }
 
   private get isWaiting(): boolean {
@@ -278,13 +279,9 @@ export class Subscriber {
 
   private takeSome(): ReadonlyArray<Frame> {
     const { own } = this
-    if (own.length > 0) {
-      this.own = []
-      return own
-    }
-    const { frames, to } = this.place.take()
-    this.place = to
-    return frames
+    if (own.length === 0) return this.backlog.takeSome(this.reader)
+    this.own = []
+    return own
   }
 
   private readonly push: Push.Push<Chunk> = (take, over) => {

@@ -4,9 +4,7 @@ import { TurnStopped } from "@holdfast/kernel"
 import { Push } from "@holdfast/kernel/host"
 import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, Pull, Result } from "effect"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
-import { MAX_BEHIND, Place } from "../../../src/engine/session/Backlog.ts"
+import { Backlog, MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
 import { ConversationNotFound, type Frame } from "../../../src/engine/conversation/Conversations.ts"
 import { Hub, type Subscriber } from "../../../src/engine/session/Hub.ts"
 import type { StoredEvent } from "../../../src/storage/Stored.ts"
@@ -332,38 +330,29 @@ describe("a subscriber that is pushed to", () => {
 })
 
 it("Backlog.B2: whoever is far behind takes the same whole pages, and what was taken does not grow", () => {
-  const start = new Place()
-  const lengths = [8_191, 8_192, 8_192, 8_192, 1]
-  const page = lengths.map((length, id) => ({ event: delta(""), json: "".padEnd(length), id }))
-  const end = [...page, ...page].reduce((place, frame) => place.add(frame), start)
-  const { frames, to } = start.take()
-  assert.deepStrictEqual(frames, page)
-  assert.strictEqual(start.take().frames, frames)
-  assert.deepStrictEqual([end.counted, to.take().to, end.take().frames], [65_536, end, []])
-  const [first, second] = page.map((frame) => ({ ...frame, json: "" }))
-  assert(first !== undefined && second !== undefined)
-  const last = end.add(first)
-  const taken = end.take().frames
-  last.add(second)
-  assert.deepStrictEqual([taken, end.take().frames], [[first], [first, second]])
+  const backlog = new Backlog()
+  const readers = [backlog.join(), backlog.join()]
+  const page = [8_191, 8_192, 8_192, 8_193, 1].map((length, id) => ({ event: delta(""), json: "".padEnd(length), id }))
+  for (const frame of page) backlog.push(frame)
+  const [left, right] = readers.map((reader) => backlog.takeSome(reader))
+  assert.deepStrictEqual(left, page.slice(0, 4))
+  assert.strictEqual(left, right)
+  const taken = readers.map((reader) => backlog.takeSome(reader))
+  backlog.push({ event: delta(""), json: "", id: 5 })
+  assert.deepStrictEqual(taken, [page.slice(4), page.slice(4)])
+  assert.deepStrictEqual(backlog.take(backlog.join()), [])
 })
 
-it("Backlog.B1: keeps no frame that every reader has taken, though one of them is always behind", async () => {
-  let end = new Place()
-  const [first, readers] = [new WeakRef(end), [end, end]]
-  const add = (n: number) => {
+it("Backlog.B1: keeps no frame that every reader has taken, though one of them is always behind", () => {
+  const backlog = new Backlog()
+  const [left, right] = [backlog.join(), backlog.join()]
+  for (let n = 0; n < 10_000; n++) {
     const event = delta(`${n} `.padEnd(8_500, "x"))
-    end = end.add({ event, json: JSON.stringify(event), id: undefined })
+    backlog.push({ event, json: JSON.stringify(event), id: undefined })
+    backlog.take(n % 2 === 0 ? left : right)
   }
-  for (let n = 0; n < 1_000; n++) {
-    add(n)
-    readers[n % 2] = readers[n % 2]?.take().to ?? end
-  }
-  for (let n = 0; n < 20; n++) add(n)
-  const [left, right] = readers.map((place) => place.take().to.take().frames)
-  assert.strictEqual(left, right) // Backlog.B2
-  setFlagsFromString("--expose-gc")
-  await new Promise((resolve) => setImmediate(resolve))
-  runInNewContext("gc")()
-  assert.isUndefined(first.deref())
+  assert.isAtMost(backlog.kept, 128)
+  backlog.leave(left)
+  backlog.take(right)
+  assert.strictEqual(backlog.kept, 0)
 })
