@@ -1,4 +1,9 @@
-/** Shows how much of the limits of clients' credentials is used: for health, as a metric, and as a notice at 80 and 95 %. */
+/**
+ * Shows how much of the limits of clients' credentials is used: for health, as a metric, and as a notice at 80 and 95 %.
+ *
+ * The gateway (`Holding`) calls the listener that `make` returns with the headers of every answer of a provider. `RecentCalls.used` reads the
+ * limits out of them, and keeps them for the health report.
+ */
 import { type Health, defined } from "@holdfast/wire"
 import { Clock, Effect, Metric, Option, type Scope } from "effect"
 import type { Config } from "../config/Config.ts"
@@ -20,7 +25,10 @@ const used = Metric.gauge("holdfast_limit_used_ratio", {
 /** Until the metric of a limit that has begun anew is 0 again. */
 const SWEEP_EVERY = "1 minute"
 
-/** Takes the headers of answers. */
+/**
+ * Makes the listener: it takes the provider, a function that names the credential, and the headers of one answer. It sets the metric of each
+ * limit in them. A limit with news (`Taken.level`) is logged, and its notice goes into the outbox. Without `RecentCalls` it does nothing.
+ */
 export const make = Effect.fnUntraced(function* (
   { telemetry: { notifications } }: Pick<Config["Service"], "telemetry">,
   redact: (text: string) => string

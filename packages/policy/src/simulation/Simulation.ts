@@ -3,6 +3,8 @@
  *
  * It returns the calls with their routes, and the outcome, by the functions that decide for real turns. Cases that those functions do not
  * decide are not simulated: failures after content, contexts that are too long, bugs, and people.
+ *
+ * `Preview` lists by it what a policy does after each kind of failure. It has one step and no gates, unlike the service's dry runs.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { Spending } from "@holdfast/kernel/host"

@@ -1,6 +1,9 @@
 /**
  * Finds the members of a JSON object in its bytes, without parsing the values.
  *
+ * It is for calls of other programs, whose bodies may have megabytes: the gateway reads a few short members (`CallBody`), and puts another
+ * model into the place of the named one, with every other byte as it was (`NamedModel`).
+ *
  * Text that is no JSON object has no members. A name that occurs twice is found twice: parsers differ in which one counts.
  */
 import { JsonShape } from "@holdfast/wire"
@@ -11,7 +14,7 @@ interface Place {
   readonly end: number
 }
 
-/** The values of the members with a name, at the top level. */
+/** The places of the values of the members with a name, at the top level, in their order; empty: there is none. */
 export const valuesOf = (bytes: Uint8Array, name: string): ReadonlyArray<Place> => {
   const places: Array<Place> = []
   let at = blanksFrom(bytes, bytes[0] === MARK ? MARK_BYTES : 0)

@@ -1,6 +1,9 @@
 /**
  * Sends one request to a provider's endpoint, and passes on its response as it comes.
  *
+ * The gateway uses it for calls of other programs, whose method, headers and body are theirs. `Undici` makes the port of attempts (`Http`) of
+ * it, with decoded bodies.
+ *
  * One call is one request: nothing is sent again, and no redirect is followed (rule C9). There are no limits of time here.
  *
  * RawCall.R2. After `close` the listener is not called any more, and the connection of an unfinished response is freed.
@@ -33,10 +36,10 @@ export interface RawHead {
   readonly headers: RawHeaders
 }
 
-/** Takes a response; its body as it came, with any content coding. */
+/** Takes a response: `head`, `data` for the bytes of each read, with any content coding (`false`: read no further until `resume`), and `end` or `broken`. */
 export type RawListener = Http.Listener<RawHead>
 
-/** A request that was sent. */
+/** A request that was sent: `resume` reads on, `close` gives it up. */
 export type Call = Http.Call
 
 /** Sends a request. */

@@ -1,8 +1,9 @@
-/** Example data of a report: a night with one outage and a revoked key. */
+/** Example data of a report, for the API's documentation (`WorkGroup`): a night with one outage and a revoked key. */
 import { TurnId } from "../Ids.ts"
 import type { PeriodReport } from "../PeriodReport.ts"
 
 const target = "anthropic/claude-sonnet-4-5"
+/** 2031-04-07T22:00:00Z, in epoch milliseconds. */
 const since = 1_933_365_600_000
 const hour = 3_600_000
 const spend = {

@@ -1,8 +1,8 @@
 /**
- * The port for the service's tools, as turns use them.
+ * The port for the service's tools, and a person's lasting answers about them.
  *
- * - A tool with such an answer has no question: its calls run as approved ones, or fail with the refusal. A question that was
- *   asked before the answer stays, and takes an answer for each call.
+ * A conversation keeps an answer for every call of a tool by its name: `approve` or `refuse`. Such a tool has no question: its calls run as approved
+ * ones, or fail with the refusal. A question that was asked before the answer stays, and takes an answer for each call.
  */
 import { Toolbox } from "@holdfast/kernel"
 import { Context, Effect, Layer, Struct } from "effect"
@@ -29,7 +29,7 @@ export const layerNoop: Layer.Layer<Tools> = Layer.succeed(Tools, {
 
 type Service = Toolbox.Toolbox["Service"]
 
-/** A toolbox with the present answers. */
+/** The toolbox of a turn, with the answers of its conversation: `answers` is called at each step and call, because they change meanwhile. `undefined`: there are none. */
 export const answeredBy = (toolbox: Service, answers: () => ConversationState.ToolAnswers | undefined): Service => {
   const answerOf = (toolName: string) => {
     const known = answers()

@@ -1,4 +1,12 @@
-/** The waits of turns in the loop: slept in memory, or by a turn that is parked; ended by their time, a gate or a command. */
+/**
+ * The waits of turns in the loop (`Driver`): slept in memory, or by a turn that is parked; ended by their time, a gate or a command.
+ *
+ * - A wait begins with the engine's effect `Sleep` (`sleep`), and ends with one input of the engine: `Due` for its time, `Steered` for a
+ *   command or an early call of the gate (`wakes`).
+ * - A wait with news, an elapsed time or a command, ends at once. A wait longer than `RESIDENT_MS` parks its turn, and others sleep in
+ *   memory.
+ * - A parked turn that was read ahead of its time stands by: it sleeps without an alarm until it is resumed, or a command arrives.
+ */
 import type { RetryStrategy } from "@holdfast/kernel"
 import type { Engine } from "@holdfast/kernel/host"
 import { defined } from "@holdfast/wire"
@@ -20,7 +28,10 @@ export interface Loop {
   readonly parked: (turn: DrivenTurn, wait: Leaving | undefined) => void
 }
 
-/** Begins a wait. */
+/**
+ * Begins a wait, which goes on in memory or by `loop.parked`. `starts` has its end in epoch milliseconds (`retryAt`), the most time that is left
+ * (`leftMs`), the retry that it is for (`awaited`), and the tool calls that a person is asked about (`calls`).
+ */
 export const sleep = (loop: Loop, turn: DrivenTurn, starts: Sleep["starts"]): void => {
   const { awaited: wanted, calls, leftMs, retryAt } = starts
   const { life, session } = turn

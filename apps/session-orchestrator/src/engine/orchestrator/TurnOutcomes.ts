@@ -17,7 +17,10 @@ export const turnOf = ({ store }: Pick<Parts, "store">, turnId: Ids.TurnId): Eff
     Option.getOrThrowWith(() => new Error(`turn ${turnId} was never accepted`))
   )
 
-/** Waits for a turn's end, and reads its answer. Fails with `TurnStopped` if this process does not run the turn. */
+/**
+ * Waits for a turn's end, and reads its answer. With `within`, the turn's conversation, a turn in memory is not looked up on disk. Fails with
+ * `TurnStopped` for an unsealed turn that this process does not run.
+ */
 export const resultOf = Effect.fnUntraced(function* (
   parts: Parts,
   turnId: Ids.TurnId,

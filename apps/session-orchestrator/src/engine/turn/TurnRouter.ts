@@ -23,6 +23,7 @@ interface Setting extends Omit<Routes.Known, "standing"> {
   readonly modelSince?: number | undefined
   /** The present state of the conversation's auto-retry switch (rule P15). */
   readonly isEnabled: () => boolean
+  /** Repeats an effect while the disk refuses it; fails if the service stops first. */
   readonly patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
 }
 

@@ -12,7 +12,7 @@ import * as SessionName from "../../storage/sql/SessionName.ts"
 /** The runner of a conversation: its address, or null if no runner has it at the moment. */
 export type RunnerAddress = string | null
 
-/** The runners of all conversations at one moment. */
+/** The runners of all conversations at one moment: `of` a conversation its runner's address, and `runners`, the addresses of those that have a shard. */
 export type Holders = Effect.Success<ReturnType<typeof holders>>
 
 /** Reads the present runners; `undefined` for a database that runners do not share. */

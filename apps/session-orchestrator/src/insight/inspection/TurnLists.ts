@@ -30,7 +30,7 @@ interface Paging {
   readonly cursor?: string | undefined
 }
 
-/** The lists of a service. */
+/** The lists of a service: `turns` and `conversations` page by page (`next` is the cursor of the next page), and `setTitle`. */
 export class TurnLists extends Context.Service<TurnLists, Effect.Success<typeof make>>()(
   "@holdfast/session-orchestrator/inspection/TurnLists"
 ) {}

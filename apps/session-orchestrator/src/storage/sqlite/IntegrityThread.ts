@@ -1,4 +1,9 @@
-/** The thread of `Damage`: checks one file, and replies with its damage, if any. */
+/**
+ * The worker thread of `Damage`: reads one SQLite file from end to end, and replies once.
+ *
+ * A large file takes seconds, in which turns go on in the main thread. `workerData` is the file's path; the reply is the damage in SQLite's
+ * words, or `undefined`.
+ */
 import { parentPort, workerData } from "node:worker_threads"
 import * as QuickCheck from "./QuickCheck.ts"
 

@@ -1,4 +1,4 @@
-/** Shared by the handlers of records: events, messages and counts. Pure. */
+/** Helps the handlers of records to build the next ledger: its events, messages, counts, steps and phases. Pure. */
 import { defined, type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import * as Arr from "effect/Array"
 import * as ModelContext from "../../turn/ModelContext.ts"

@@ -32,7 +32,7 @@ export const begun = (ledger: Ledger, round: Round, number: number, value: Begun
   phase: { _tag: "Tools", round: { ...round, begun: round.begun.with(number, value) } }
 })
 
-/** Adds the result of call `number`. */
+/** Adds the result of call `number`, and persists the events of all results before which none is missing. The last result ends the step. */
 export const answered = (ledger: Ledger, before: Round, number: number, result: ToolResult): Ledger => {
   const { calls } = before
   const results = before.results.with(number, result)
