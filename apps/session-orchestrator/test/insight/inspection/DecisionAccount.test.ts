@@ -10,6 +10,7 @@ const spent = { sleptMs: 7, elapsedMs: 11 }
 const limits = { schedule: "steps", measure: "scheduled" } as const
 
 type Delay = Extract<Basis.Basis, { readonly _tag: "Delay" }>
+type AtOnce = Extract<Basis.Basis, { readonly _tag: "AtOnce" }>
 type Refused = Extract<Basis.Basis, { readonly _tag: "Refused" }>
 type Retry = Extract<Directive.Directive, { readonly _tag: "Retry" }>
 
@@ -100,6 +101,14 @@ describe("the numbers and rules of a decision", () => {
     assert.deepStrictEqual(goes({ target }, "round-robin"), ["A4"])
     assert.deepStrictEqual(goes({ target }), ["A4"])
     assert.deepInclude(retried({}, { route: { target, credential: "K" } }), { target: "a/m", credential: "K" })
+    const atOnce = (because: AtOnce["because"], routing: AtOnce["routing"]) => {
+      const basis: AtOnce = { _tag: "AtOnce", because, routing, spent }
+      return DecisionAccount.of({ _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 1_000, basis }, failure).rules
+    }
+    assert.deepStrictEqual(atOnce("other-credential", "fallback-chain"), ["P7"])
+    assert.deepStrictEqual(atOnce("other-target", "fallback-chain"), ["P8"])
+    assert.deepStrictEqual(atOnce("same-target", "round-robin"), ["A3"])
+    assert.deepStrictEqual(atOnce("other-target", "round-robin"), ["A4"])
   })
 
   it("rule X4, D2: have the spending, by the measure in force, and the extension of the limit", () => {
