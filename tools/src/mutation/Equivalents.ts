@@ -402,6 +402,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the first turn starts at once, however long a step is"
   },
   {
+    path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
+    operator: "constant",
+    before: "0",
+    line: "private total = 0",
+    reason: "what was counted is compared with what was counted before: it does not matter where that begins"
+  },
+  {
     path: "apps/session-orchestrator/src/engine/session/Watching.ts",
     operator: "constant",
     before: "1",

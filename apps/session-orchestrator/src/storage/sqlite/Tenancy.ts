@@ -88,7 +88,7 @@ export const refuseForeign = (path: string): Effect.Effect<void, StorageError> =
     (tables) => refuseTables(path, tables)
   )
 
-/** Fails for a file that nobody could own or open, and creates nothing. It may have an owner, which has opened it. */
+/** Fails where a service could not own or open the file, and creates nothing. A file that a service owns now is accepted. */
 export const check = Effect.fnUntraced(function* (path: string): Effect.fn.Return<void, StorageError> {
   if (path === DatabaseFile.MEMORY || !(yield* DatabaseFile.check(path))) return
   yield* DatabaseFile.refuseLinks(path)
