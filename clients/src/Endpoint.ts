@@ -2,7 +2,7 @@
  * A provider on a socket of its own: it answers calls of one wire format, and fails them as it was told.
  *
  * Endpoint.E1. Each call that a test counts takes the next step of the plan. With no step left it answers so, which no client may show.
- * Endpoint.E2. Calls beside a turn, such as for its title, are answered, and take no step.
+ * Endpoint.E2. Calls beside a turn, such as for its title, take no step. They are answered, or refused: an answer ends the wait of their turn.
  * Endpoint.E3. "refused" is a port on which nothing listens: the endpoint closes it with the step before, and `listen` opens it again.
  */
 import { once } from "node:events"
@@ -47,6 +47,8 @@ export interface Endpoint {
   readonly plan: (...steps: ReadonlyArray<Step>) => void
   /** While it is down, every call of any kind fails so, and takes no step. */
   down: Step | undefined
+  /** Whether calls beside a turn are answered (E2). */
+  answersBeside: boolean
   /** Its clock, in epoch milliseconds. */
   now: () => number
   /** The first call of any kind has arrived. */
@@ -85,7 +87,11 @@ export const start = async (
     if (!isGood(request.headers.authorization))
       return document(response, 401, format.error(401, "The token is expired"))
     if (endpoint.down !== undefined) return perform(format, asked, response, endpoint.down, endpoint.now())
-    if (!isCounted(asked)) return perform(format, asked, response, { answer: { text: "Beside" } }, endpoint.now()) // E2
+    // E2
+    if (!isCounted(asked)) {
+      if (!endpoint.answersBeside) return document(response, 400, format.error(400, "No calls beside the turn"))
+      return perform(format, asked, response, { answer: { text: "Beside" } }, endpoint.now())
+    }
     const step = steps.shift() ?? unplanned(calls, endpoint.now())
     const call: Call = { ...asked, step, closed, at: endpoint.now() }
     calls.push(call)
@@ -102,6 +108,7 @@ export const start = async (
     url: `http://127.0.0.1:${port}`,
     calls,
     down: undefined,
+    answersBeside: true,
     now: Date.now,
     plan: (...more) => void steps.push(...more),
     first: first.promise,

@@ -85,6 +85,7 @@ export const all: ReadonlyArray<Scenario> = [
       const relay = await Relay.start(Number(new URL(service.url).port))
       try {
         await service.start()
+        endpoint.answersBeside = false
         endpoint.plan("overload", "overload", { answer: { text } })
         await Trial.started(rig, `${relay.url}/to/${provider}`, async (run) => {
           const isWaiting = (turn: Turns.Turn) => turn.wait !== undefined && turn.attempts === 2
