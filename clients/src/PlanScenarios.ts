@@ -194,6 +194,7 @@ function limit(title: string, hours: number, profile: string): Scenario {
         const beganAt = Date.now()
         await service.start()
         endpoint.now = () => beganAt + (Date.now() - beganAt) * SPEED
+        endpoint.answersBeside = false
         endpoint.plan({ limitUntil: () => endpoint.now() + hours * HOUR_MS }, { answer: { text } })
         await Trial.started(rig, `${service.url}/to/${provider}${profile}`, async (run) =>
           Trial.answered(await run.ended, text)
