@@ -8,7 +8,8 @@ import { apiKey, baseURL, kind, mode, print, prompt, run, signal, tool } from ".
 const model =
   kind === "openai"
     ? new ChatOpenAI({ apiKey, model: "gpt-4o", configuration: { baseURL } })
-    : new ChatAnthropic({ apiKey, model: "claude-sonnet-4-5", anthropicApiUrl: baseURL })
+    : // It retries what was aborted, too: by its default for a minute and a half.
+      new ChatAnthropic({ apiKey, model: "claude-sonnet-4-5", anthropicApiUrl: baseURL, maxRetries: 2 })
 
 await run(async () => {
   if (mode === "document") return print((await model.invoke(prompt, { signal })).text)
