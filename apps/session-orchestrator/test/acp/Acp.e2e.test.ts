@@ -8,9 +8,9 @@ import { once } from "node:events"
 import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { Readable, Writable } from "node:stream"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as Process from "../service/Process.ts"
 import { MAIN } from "../service/Program.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
 
@@ -45,7 +45,6 @@ class Editor {
   withdrawn = 0
   readonly child: ChildProcessWithoutNullStreams
   readonly agent: acp.ClientContext
-  private readonly waiting = new Set<() => void>()
 
   /** `answer` chooses the option of a permission request; `undefined`: it is not answered. */
   constructor(cwd: string, answer: (request: acp.RequestPermissionRequest) => string | undefined = () => undefined) {
@@ -61,28 +60,19 @@ class Editor {
     )
     this.agent = acp
       .client({ name: "test" })
-      .onNotification(acp.methods.client.session.update, ({ params }) => {
-        this.updates.push(params.update)
-        for (const check of this.waiting) check()
-      })
+      .onNotification(acp.methods.client.session.update, ({ params }) => void this.updates.push(params.update))
       .onRequest(acp.methods.client.session.requestPermission, ({ params, signal }) => {
         this.permissions.push(params)
-        signal.addEventListener("abort", () => {
-          this.withdrawn++
-          for (const check of this.waiting) check()
-        })
-        for (const check of this.waiting) check()
+        signal.addEventListener("abort", () => this.withdrawn++)
         const optionId = answer(params)
         return optionId === undefined ? new Promise<never>(() => {}) : { outcome: { outcome: "selected", optionId } }
       })
       .connect(stream).agent
   }
 
-  async start(): Promise<acp.InitializeResponse> {
-    return await this.agent.request(acp.methods.agent.initialize, {
-      protocolVersion: acp.PROTOCOL_VERSION,
-      clientCapabilities: {}
-    })
+  start(): Promise<acp.InitializeResponse> {
+    const given = { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: {} }
+    return this.agent.request(acp.methods.agent.initialize, given)
   }
 
   async create(): Promise<string> {
@@ -99,16 +89,8 @@ class Editor {
   }
 
   /** Waits until the editor was sent what `is` looks for. */
-  until(is: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const check = () => {
-        if (!is()) return
-        this.waiting.delete(check)
-        resolve()
-      }
-      this.waiting.add(check)
-      check()
-    })
+  until(is: () => boolean): Promise<boolean> {
+    return Effect.runPromise(Process.eventually("the editor to be sent it", Effect.sync(is), (isSent) => isSent))
   }
 
   /** The text of the answers. */
@@ -243,64 +225,5 @@ describe.concurrent("holdfast acp", () => {
     expect(await second.prompt(sessionId, "And now?")).toEqual({ stopReason: "end_turn" })
     expect(second.text).toBe("Hello.Hello.")
     expect(await second.end()).toBe(0)
-  })
-
-  it("carries out what one write has in its order, and answers a line that it cannot read", async () => {
-    const { cwd, provider } = await setup("order", { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" } })
-    provider.fallback(overloaded)
-    const child = spawn(process.execPath, [MAIN, "acp", "--config", "holdfast.json"], {
-      cwd,
-      env: { HOME: cwd, PATH: process.env["PATH"], KEY: "sk-test" }
-    })
-    child.stderr.resume()
-    const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-    const next = async (): Promise<{ readonly result?: { readonly sessionId?: string } }> => {
-      for (;;) {
-        const line = JSON.parse((await lines.next()).value ?? "null")
-        if (line === null || !("method" in line)) return line
-      }
-    }
-    const request = (id: number, method: string, params: object) =>
-      `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`
-    child.stdin.write(
-      request(1, "initialize", { protocolVersion: 1, clientCapabilities: {} }) +
-        `{"jsonrpc":"2.0","id":9,"method":"x","params":${"[".repeat(200_000)}${"]".repeat(200_000)}}\n` +
-        `{"jsonrpc":"2.0","id":9,"method":"x","params":[${"{},".repeat(200_000)}{}]}\n` +
-        request(2, "session/new", { cwd, mcpServers: [] }) +
-        "nonsense\n[]\n7\n" +
-        request(3, "session/elsewhere", {}) +
-        '{"jsonrpc":"2.0","id":{},"method":"session/new"}\n' +
-        request(4, "session/load", { sessionId: "nowhere", cwd, mcpServers: [] })
-    )
-    expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: 1 } })
-    for (const excess of ["200 levels", "10000 values"]) {
-      const message = expect.stringMatching(`The line has more than ${excess}, in "params", and was not read`)
-      expect(await next()).toMatchObject({ id: null, error: { code: -32600, message } })
-    }
-    const created = await next()
-    expect(created).toMatchObject({ id: 2, result: { sessionId: expect.any(String) } })
-    expect(await next()).toMatchObject({ id: null, error: { code: -32700 } })
-    expect(await next()).toMatchObject({ id: null, error: { code: -32600 } })
-    expect(await next()).toMatchObject({ id: null, error: { code: -32600 } })
-    expect(await next()).toMatchObject({ id: 3, error: { code: -32601 } })
-    expect(await next()).toMatchObject({ id: null, error: { code: -32600 } })
-    expect(await next()).toMatchObject({ id: 4, error: { code: -32602 } })
-
-    const sessionId = created.result?.sessionId
-    const prompt = [{ type: "text", text: "Hi" }]
-    const cancel = `${JSON.stringify({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } })}\n`
-    child.stdin.write(request(5, "session/prompt", { sessionId, prompt }) + cancel)
-    expect(await next()).toMatchObject({ id: 5, result: { stopReason: "cancelled" } })
-    // The turn keeps the model that it was accepted with, and its answer is to come.
-    const model = { sessionId, configId: "model", value: "scripted/n" }
-    child.stdin.write(
-      request(6, "session/prompt", { sessionId, prompt }) + request(7, "session/set_config_option", model) + cancel
-    )
-    expect(await next()).toMatchObject({ id: 7, result: { configOptions: [{ id: "model" }] } })
-    expect(await next()).toMatchObject({ id: 6, result: { stopReason: "cancelled" } })
-    expect(provider.requests().map(({ body }) => JSON.parse(body).model)).not.toContain("n")
-    const exited = once(child, "exit")
-    child.stdin.end()
-    expect(await exited).toEqual([0, null])
   })
 })

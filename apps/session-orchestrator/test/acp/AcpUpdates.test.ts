@@ -1,7 +1,6 @@
 /** Tests the session updates that events become, and prompts from content. */
 import type { SessionUpdate } from "@agentclientprotocol/sdk"
 import type { Message, TurnEvent } from "@holdfast/wire"
-import * as ExampleTurn from "../../../../packages/wire/src/api/ExampleTurn.ts"
 import { assert, describe, it } from "@effect/vitest"
 import * as GivenTurn from "../GivenTurn.ts"
 import * as AcpUpdates from "../../src/acp/AcpUpdates.ts"
@@ -23,18 +22,6 @@ const play = (
   return sent
 }
 
-const texts = (updates: ReadonlyArray<SessionUpdate>, kind: SessionUpdate["sessionUpdate"]) =>
-  updates
-    .map((update) =>
-      update.sessionUpdate === kind &&
-      "content" in update &&
-      !Array.isArray(update.content) &&
-      update.content?.type === "text"
-        ? update.content.text
-        : ""
-    )
-    .join("")
-
 const wait = (attempt: number, more: Partial<TurnEvent.ProviderRetry> = {}) =>
   GivenTurn.retry({ attempt, delayMs: 5_000, retryAt: 5_000, target: "test/m", ...more })
 
@@ -43,6 +30,8 @@ const assistant = (...content: Message.AssistantMessage["content"]): TurnEvent.M
   return { ...event, message: { ...message, content } as Message.AssistantMessage }
 }
 const text = (text: string) => ({ type: "text", text }) as const
+const said = (content: string, by: "agent_message" | "agent_thought" | "user_message" = "agent_message") =>
+  ({ sessionUpdate: `${by}_chunk`, content: text(content) }) as const
 
 const start: TurnEvent.StepStart = { ...ids, type: "step-start", step: 0, target: "test/m" }
 
@@ -56,21 +45,21 @@ describe("session updates", () => {
       wait(0, { message: "529 Overloaded", delayMs: 1 }),
       { ...ids, type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" }
     ])
-    assert.deepStrictEqual(
-      updates.map((update) =>
-        "title" in update ? [update.sessionUpdate, update.title, Reflect.get(update, "status")] : []
-      ),
-      [
-        ["tool_call", "Overloaded (529): retry 1 at 02:14:05", "in_progress"],
-        ["tool_call_update", "Overloaded (529): retry 2 at once", undefined],
-        ["tool_call_update", "Answered at retry 2", "completed"],
-        ["tool_call", "529 Overloaded: retry 1 at 02:14:05", "in_progress"],
-        ["tool_call_update", "Retry failed: Retry cancelled", "failed"]
-      ]
-    )
-    const of = (n: number) => updates.flatMap((update) => ("toolCallId" in update ? [update.toolCallId] : []))[n]
-    assert.strictEqual(of(0), of(2))
-    assert.notStrictEqual(of(0), of(3))
+    const call = (status: string | undefined, n: number, title: string, message?: string) => ({
+      sessionUpdate: status === "in_progress" ? "tool_call" : "tool_call_update",
+      toolCallId: `t/wait-${n}`,
+      title,
+      ...(status === "in_progress" && { kind: "other" }),
+      ...(status && { status }),
+      ...(message && { content: [{ type: "content", content: text(`test/m: ${message}`) }] })
+    })
+    assert.deepStrictEqual<unknown>(updates, [
+      call("in_progress", 0, "Overloaded (529): retry 1 at 02:14:05", "Overloaded"),
+      call(undefined, 0, "Overloaded (529): retry 2 at once", "Overloaded"),
+      call("completed", 0, "Answered at retry 2"),
+      call("in_progress", 1, "529 Overloaded: retry 1 at 02:14:05", "529 Overloaded"),
+      call("failed", 1, "Retry failed: Retry cancelled")
+    ])
   })
 
   it("text is sent once: as deltas, or from its message where the step was not watched", () => {
@@ -81,22 +70,19 @@ describe("session updates", () => {
       assistant(text("Hello")),
       assistant({ type: "reasoning", text: "Hm" }, { type: "reasoning", text: "" }, text(" again"))
     ])
-    assert.strictEqual(texts(streamed, "agent_message_chunk"), "Hello again")
-    assert.strictEqual(texts(streamed, "agent_thought_chunk"), "Hm")
-    assert.lengthOf(streamed, 4)
+    assert.deepStrictEqual<unknown>(streamed, [said("He"), said("llo"), said("Hm", "agent_thought"), said(" again")])
     const unwatched = play([start, assistant(text("Hello")), start, assistant(text("!"))])
-    assert.strictEqual(texts(unwatched, "agent_message_chunk"), "Hello!")
+    assert.deepStrictEqual<unknown>(unwatched, [said("Hello"), said("!")])
   })
 
   it("a prompt is repeated only to a client that did not send it", () => {
-    const events = ExampleTurn.messages.map((message): TurnEvent.TurnEvent => ({ ...ids, type: "message", message }))
-    assert.isNotEmpty(texts(play(events), "user_message_chunk"))
-    assert.isEmpty(texts(play(events, { ...world, isOwn: () => true }), "user_message_chunk"))
-    const said = { ...GivenTurn.answer("").message, role: "user", content: [text("Hi")] } as Message.UserMessage
-    const shown = [said, { ...said, synthetic: true as const }].map(
-      (message) => play([{ ...ids, type: "message", message }]).length
-    )
-    assert.deepStrictEqual(shown, [1, 0])
+    const { message } = GivenTurn.answer("")
+    const shown = (content: string, synthetic?: true, isOwn = false) => {
+      const asked = { ...message, role: "user", content: [text(content)], synthetic } as Message.UserMessage
+      return play([{ ...ids, type: "message", message: asked }], { ...world, isOwn: () => isOwn })
+    }
+    assert.deepStrictEqual<unknown>(shown("Hi"), [said("Hi", "user_message")])
+    assert.deepStrictEqual([...shown("Hi", undefined, true), ...shown("Hi", true)], [])
   })
 
   it("void text is followed by a line with the reason", () => {
@@ -107,22 +93,19 @@ describe("session updates", () => {
       start,
       { ...ids, type: "text-delta", delta: "Twice" }
     ])
-    assert.strictEqual(texts(updates, "agent_message_chunk"), "Once\n\n*It is void.*\n\nTwice")
+    assert.deepStrictEqual<unknown>(updates, [said("Once"), said("\n\n*It is void.*\n\n"), said("Twice")])
   })
 
   it("a tool's result is its text, or its output as JSON, and whether it failed", () => {
     const result = { ...ids, type: "tool-result", toolCallId: "1", toolName: "look" } as const
-    const updates = play([
-      { ...result, output: "seen", isError: false },
-      { ...result, output: { a: 1 }, isError: true }
-    ])
-    assert.deepStrictEqual<unknown>(
-      updates.map((update) => update.sessionUpdate === "tool_call_update" && [update.status, update.content]),
-      [
-        ["completed", [{ type: "content", content: text("seen") }]],
-        ["failed", [{ type: "content", content: text('{\n  "a": 1\n}') }]]
-      ]
-    )
+    for (const [output, isError, status, shown] of [
+      ["seen", false, "completed", "seen"],
+      [{ a: 1 }, true, "failed", '{\n  "a": 1\n}']
+    ] as const) {
+      const update = { sessionUpdate: "tool_call_update", toolCallId: "t/1", status, rawOutput: output } as const
+      const content = [{ type: "content", content: text(shown) }]
+      assert.deepStrictEqual<unknown>(play([{ ...result, output, isError }]), [{ ...update, content }])
+    }
   })
 
   it("a question about tool calls is no wait", () => {
