@@ -20,6 +20,8 @@ export interface CommandInput {
   readonly stdin?: string
   /** Whether the outputs are terminals; the default is files. */
   readonly screen?: { readonly stdout: boolean; readonly stderr: boolean; readonly columns?: number }
+  /** Has the output before the end; without it, one is made. */
+  readonly recorder?: Recorder.Recorder
 }
 
 const unused = Layer.effectContext(Effect.fail(new StorageError({ message: "This command has no use for it." })))
@@ -27,9 +29,9 @@ const unused = Layer.effectContext(Effect.fail(new StorageError({ message: "This
 /** Runs a command line to its end. */
 export const run = (
   args: ReadonlyArray<string>,
-  { files = {}, isOnDisk = false, parts = {}, screen, stdin, written }: CommandInput = {}
+  { files = {}, isOnDisk = false, parts = {}, recorder: given, screen, stdin, written }: CommandInput = {}
 ) => {
-  const recorder = Recorder.make(screen ?? { stdout: false, stderr: false }, { NO_COLOR: "1" }, screen?.columns)
+  const recorder = given ?? Recorder.make(screen ?? { stdout: false, stderr: false }, undefined, screen?.columns)
   const all: Declaration.CommandParts = {
     version: "1.2.3",
     environment: {},
