@@ -657,6 +657,20 @@ export const listed: ReadonlyArray<Listed> = [
     path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",
+    line: "return `the next wait would be longer than ${DurationText.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`",
+    reason: "a schedule that ends for this limit has the limit"
+  },
+  {
+    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
+    operator: "constant",
+    before: "0",
+    line: "return `the next wait would not fit into the budget of ${DurationText.format(policy.budget.totalMs ?? 0)} (retry.budget).`",
+    reason: "a schedule that ends for this limit has the limit"
+  },
+  {
+    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
+    operator: "constant",
+    before: "0",
     line: ": `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`",
     reason: "only a limit ends a schedule by that limit"
   }
