@@ -113,19 +113,12 @@ describe("holdfast turns", () => {
   })
 
   It.effect("refuses an invalid moment and an invalid number", function* () {
-    expect(yield* turns(["--since", "soon"])).toMatchObject({
-      code: 2,
-      stdout: "",
-      stderr: expect.stringMatching(/^holdfast: --since: found "soon"; expected "12 hours"/)
-    })
-    expect(yield* turns(["--limit", "0"])).toMatchObject({
-      code: 2,
-      stderr: 'holdfast: --limit: found "0"; expected a number from 1 on.\n'
-    })
-    expect(yield* turns(["--limit", "ten"])).toMatchObject({
-      code: 2,
-      stderr: 'holdfast: --limit: found "ten"; expected a finite number.\n'
-    })
+    for (const [args, stderr] of [
+      [["--since", "soon"], expect.stringMatching(/^holdfast: --since: found "soon"; expected "12 hours"/)],
+      [["--limit", "0"], 'holdfast: --limit: found "0"; expected a number from 1 on.\n'],
+      [["--limit", "ten"], 'holdfast: --limit: found "ten"; expected a finite number.\n']
+    ] as const)
+      expect(yield* turns(args)).toMatchObject({ code: 2, stdout: "", stderr })
     expect(yield* turns(["--limit", "1"])).toMatchObject({ code: 0 })
   })
 })
@@ -154,11 +147,8 @@ describe("holdfast report", () => {
 
   It.effect("refuses a moment that it cannot read, and a picture that it cannot write", function* () {
     expect(yield* report("--since", "soon")).toMatchObject({ code: 2, stdout: "" })
-    expect(yield* report("--svg", "nowhere/night.svg")).toMatchObject({
-      code: 1,
-      stdout: "",
-      stderr: expect.stringMatching(/^holdfast: --svg: nowhere\/night\.svg cannot be written/)
-    })
+    const stderr = expect.stringMatching(/^holdfast: --svg: nowhere\/night\.svg cannot be written/)
+    expect(yield* report("--svg", "nowhere/night.svg")).toMatchObject({ code: 1, stdout: "", stderr })
   })
 })
 
@@ -178,16 +168,11 @@ describe("holdfast explain", () => {
   })
 
   It.effect("reports an unknown turn, and refuses what is no id", function* () {
-    expect(yield* explain("t-2")).toMatchObject({
-      code: 1,
-      stdout: "",
-      stderr: 'holdfast: There is no turn "t-2" in this database. `holdfast turns --all` lists them.\n'
-    })
-    expect(yield* explain("no id")).toMatchObject({
-      code: 2,
-      stdout: "",
-      stderr: 'holdfast: turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
-    })
+    for (const [id, code, stderr] of [
+      ["t-2", 1, 'There is no turn "t-2" in this database. `holdfast turns --all` lists them.'],
+      ["no id", 2, 'turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".']
+    ] as const)
+      expect(yield* explain(id)).toMatchObject({ code, stdout: "", stderr: `holdfast: ${stderr}\n` })
   })
 })
 
@@ -255,6 +240,7 @@ describe("holdfast backup", () => {
 })
 
 describe("holdfast run", () => {
+  const shared = { parts: { environment: postgres } }
   const refusals: ReadonlyArray<
     [what: string, args: ReadonlyArray<string>, given: CommandLine.CommandInput, stderr: RegExp]
   > = [
@@ -276,28 +262,18 @@ describe("holdfast run", () => {
       /--system-file b: it cannot be read \(PermissionDenied\)\.\n$/
     ],
     ["an empty file", ["--system-file", "b", "c"], { files: { b: "\n" } }, /--system-file b: it is empty\.\n$/],
-    [
-      "an id with other characters",
-      ["--conversation", "a b", "c"],
-      {},
-      /--conversation: found "a b"; expected 1 to 64/
-    ],
+    ["an id with a blank", ["--conversation", "a b", "c"], {}, /--conversation: found "a b"; expected 1 to 64/],
     [
       "a conversation of runners",
       ["--conversation", "a", "c"],
-      { parts: { environment: postgres } },
+      shared,
       /^holdfast: --conversation: with database\.url the conversations belong to the runners/
     ],
-    [
-      "a turn of runners",
-      ["--turn-id", "a", "c"],
-      { parts: { environment: postgres } },
-      /^holdfast: --turn-id: with database\.url/
-    ]
+    ["a turn of runners", ["--turn-id", "a", "c"], shared, /^holdfast: --turn-id: with database\.url/]
   ]
   It.effect("a conversation of runners is that of the runner that is named", function* () {
     const args = ["run", "--conversation", "a", "--url", "http://127.0.0.1:1", "c"]
-    const { code, stderr } = yield* CommandLine.run(args, { parts: { environment: postgres } })
+    const { code, stderr } = yield* CommandLine.run(args, shared)
     expect(code).toBe(1)
     expect(stderr).toContain("The service at http://127.0.0.1:1 does not answer (bad port).")
   })
@@ -363,31 +339,25 @@ describe("holdfast serve", () => {
   const service = Layer.mock(HttpServer.HttpServer, {
     address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747)
   })
-  for (const isTerminal of [false, true]) {
-    It.effect(
-      `runs until a signal, with its address and its end: ${isTerminal ? "on a terminal" : "into files"}`,
-      function* () {
-        const screen = { stdout: isTerminal, stderr: isTerminal }
-        const before = process.listenerCount("SIGTERM")
-        const signal = CommandLine.signalling()
-        const running = yield* Effect.forkChild(
-          CommandLine.run(["serve"], { parts: { environment: {}, service }, screen }),
-          { startImmediately: true }
-        )
-        yield* Effect.repeat(Effect.yieldNow, { until: () => process.listenerCount("SIGTERM") > before })
-        yield* Effect.repeat(Effect.yieldNow, { times: 1_000 })
-        signal("SIGTERM")
-        const { code, stderr, stdout } = yield* Fiber.join(running)
-        expect(code).toBe(0)
-        expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
-        expect(stdout).toContain("  data   ")
-        expect(stderr).toMatch(
-          /Holdfast has started\.[^]*Stopping after SIGTERM: answers that have begun may finish\.[^]*Holdfast has stopped\./
-        )
-        expect(/\n\n/.test(stderr)).toBe(isTerminal)
-      }
-    )
-  }
+  for (const [place, isTerminal] of [["into files"], ["on a terminal", true]] as const)
+    It.effect(`runs until a signal, with its address and its end, ${place}`, function* () {
+      const screen = { stdout: isTerminal === true, stderr: isTerminal === true }
+      const before = process.listenerCount("SIGTERM")
+      const signal = CommandLine.signalling()
+      const serve = CommandLine.run(["serve"], { parts: { environment: {}, service }, screen })
+      const running = yield* Effect.forkChild(serve, { startImmediately: true })
+      yield* Effect.repeat(Effect.yieldNow, { until: () => process.listenerCount("SIGTERM") > before })
+      yield* Effect.repeat(Effect.yieldNow, { times: 1_000 })
+      signal("SIGTERM")
+      const { code, stderr, stdout } = yield* Fiber.join(running)
+      expect(code).toBe(0)
+      expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
+      expect(stdout).toContain("  data   ")
+      expect(stderr).toMatch(
+        /Holdfast has started\.[^]*Stopping after SIGTERM: answers that have begun may finish\.[^]*Holdfast has stopped\./
+      )
+      expect(/\n\n/.test(stderr)).toBe(isTerminal === true)
+    })
 })
 
 describe("holdfast", () => {

@@ -13,7 +13,8 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
   const fiber = yield* Effect.forkChild(
     RunCommand.show({
       events: ({ onConnection }) => {
-        onConnection({ state: "open" })
+        const lost = { state: "lost", message: "", retryAt: new Date() } as const
+        for (const change of [lost, { state: "open" }, { state: "open" }] as const) onConnection(change)
         return Stream.fromQueue(events).pipe(Stream.takeUntil((event) => event.type === "turn-end"))
       },
       terminal: recorder.terminal,

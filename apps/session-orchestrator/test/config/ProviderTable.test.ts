@@ -95,9 +95,9 @@ describe("providers", () => {
 
     it.each([{ maxTokens: 5 }, { promptCaching: false }, { body: { top_k: 1 } }])(
       "each alone is enough: %j",
-      (entry) => {
-        const config = Configurations.config({ file: file({ own: { type: "anthropic", ...entry } }) })
-        expect(config.providers.get("own")).toMatchObject({ request: entry })
+      (given) => {
+        const config = Configurations.config({ file: file({ own: { type: "anthropic", ...given } }) })
+        expect(config.providers.get("own")).toMatchObject({ request: given })
       }
     )
 
@@ -142,35 +142,29 @@ describe("providers", () => {
       )
     })
 
-    it.each<[string, object, ReadonlyArray<string>]>([
+    it.each<[string, object, ...ReadonlyArray<string>]>([
       [
         "what Holdfast writes itself",
         own(
           { body: { stream: false, model: "x", temperature: 1, tools: [] } },
           { models: { "own/m": { body: { messages: [], n: 2 } } } }
         ),
-        [
-          "providers.own.body.stream: this field cannot be set: Holdfast reads answers as streams only.",
-          "providers.own.body.model: this field cannot be set: the turn's model goes there. Choose it with `model`, or by conversation.",
-          'providers.own.body.tools: this field cannot be set: the tools of the "tools" section go there.',
-          'models["own/m"].body.messages: this field cannot be set: the conversation goes there.',
-          'models["own/m"].body.n: this field cannot be set: Holdfast reads one answer.'
-        ]
+        "providers.own.body.stream: this field cannot be set: Holdfast reads answers as streams only.",
+        "providers.own.body.model: this field cannot be set: the turn's model goes there. Choose it with `model`, or by conversation.",
+        'providers.own.body.tools: this field cannot be set: the tools of the "tools" section go there.',
+        'models["own/m"].body.messages: this field cannot be set: the conversation goes there.',
+        'models["own/m"].body.n: this field cannot be set: Holdfast reads one answer.'
       ],
       [
         "a body that is no object, without showing it",
         own({ body: "temperature=0" }),
-        [
-          'providers.own.body: found a string of 13 characters; expected an object of request fields, such as { "max_tokens": 500 }.'
-        ]
+        'providers.own.body: found a string of 13 characters; expected an object of request fields, such as { "max_tokens": 500 }.'
       ],
       [
         "Anthropic's keys elsewhere",
         own({ maxTokens: 5, promptCaching: true }),
-        [
-          'providers.own.maxTokens: an "anthropic" provider alone has it. Other providers take such fields in body.',
-          'providers.own.promptCaching: an "anthropic" provider alone has it. Other providers take such fields in body.'
-        ]
+        'providers.own.maxTokens: an "anthropic" provider alone has it. Other providers take such fields in body.',
+        'providers.own.promptCaching: an "anthropic" provider alone has it. Other providers take such fields in body.'
       ],
       [
         "any of it for a simulation",
@@ -178,14 +172,12 @@ describe("providers", () => {
           { mine: { type: "simulated", body: {}, maxTokens: 1, promptCaching: true } },
           { models: { "simulated/m": { body: {} } } }
         ),
-        [
-          'providers.mine.body: a "simulated" provider has none: nothing leaves this machine.',
-          'providers.mine.maxTokens: a "simulated" provider has none: nothing leaves this machine.',
-          'providers.mine.promptCaching: a "simulated" provider has none: nothing leaves this machine.',
-          'models["simulated/m"].body: a "simulated" provider has none: nothing leaves this machine.'
-        ]
+        'providers.mine.body: a "simulated" provider has none: nothing leaves this machine.',
+        'providers.mine.maxTokens: a "simulated" provider has none: nothing leaves this machine.',
+        'providers.mine.promptCaching: a "simulated" provider has none: nothing leaves this machine.',
+        'models["simulated/m"].body: a "simulated" provider has none: nothing leaves this machine.'
       ]
-    ])("%s is refused, by its path", (_, given, expected) => {
+    ])("%s is refused, by its path", (_, given, ...expected) => {
       expect(Configurations.problems({ file: given })).toEqual(expected)
     })
   })
@@ -246,14 +238,11 @@ describe("providers", () => {
 
     it("are those of the built-in provider if an entry names no address", () => {
       expect(keysOf("openai")).toEqual(["OPENAI_API_KEY"])
-      expect(keysOf("openai", { openai: { type: "openai-compatible" } })).toEqual(["OPENAI_API_KEY"])
-      expect(keysOf("openai", { openai: { type: "openai-compatible", baseUrl: ADDRESS } })).toEqual([])
-      expect(keysOf("openai", { openai: { type: "openai-compatible", baseUrl: ADDRESS, apiKeyEnv: "MINE" } })).toEqual([
-        "MINE"
-      ])
-      expect(keysOf("openai", { openai: { type: "openai-compatible", apiKeyEnv: ["MINE", "NOT_SET"] } })).toEqual([
-        "MINE"
-      ])
+      const keys = (entry: object) => keysOf("openai", { openai: { type: "openai-compatible", ...entry } })
+      expect(keys({})).toEqual(["OPENAI_API_KEY"])
+      expect(keys({ baseUrl: ADDRESS })).toEqual([])
+      expect(keys({ baseUrl: ADDRESS, apiKeyEnv: "MINE" })).toEqual(["MINE"])
+      expect(keys({ apiKeyEnv: ["MINE", "NOT_SET"] })).toEqual(["MINE"])
     })
 
     it("an Anthropic of another name has Anthropic's address and keys; another type under a built-in name has not", () => {
@@ -306,77 +295,41 @@ describe("providers", () => {
   })
 
   describe("an address that ends in what Holdfast adds", () => {
-    it.each<[string, string, string]>([
+    it.each<[type: string, path: string, end: string, write: string, format?: string]>([
+      ["openai-compatible", "/v1/chat/completions", "/chat/completions", "/v1"],
       [
         "openai-compatible",
-        "https://example.org/v1/chat/completions",
-        'it ends in /chat/completions, which Holdfast adds itself. Write "https://example.org/v1".'
+        "/o/d/a/Chat/Completions/?api-version=1&key=open-sesame",
+        "/chat/completions",
+        "/o/d/a?..."
       ],
-      [
-        "openai-compatible",
-        "https://example.org/openai/deployments/a/Chat/Completions/?api-version=1&key=open-sesame",
-        'it ends in /chat/completions, which Holdfast adds itself. Write "https://example.org/openai/deployments/a?...".'
-      ],
-      [
-        "anthropic",
-        "https://example.org/anthropic/v1/messages",
-        'it ends in /v1/messages, which Holdfast adds itself. Write "https://example.org/anthropic".'
-      ],
-      [
-        "anthropic",
-        "https://example.org/messages",
-        'it ends in /messages, which Holdfast adds itself. Write "https://example.org".'
-      ],
-      [
-        "openai-compatible",
-        "https://example.org/v1/messages",
-        'it ends in /v1/messages, which Holdfast adds itself. Write "https://example.org", with "type": "anthropic", which is the format of that path.'
-      ],
-      [
-        "anthropic",
-        "https://example.org/v1/chat/completions",
-        'it ends in /chat/completions, which Holdfast adds itself. Write "https://example.org/v1", with "type": "openai-compatible", which is the format of that path.'
-      ],
-      [
-        "openai-responses",
-        "https://example.org/v1/responses",
-        'it ends in /responses, which Holdfast adds itself. Write "https://example.org/v1".'
-      ],
-      [
-        "openai-compatible",
-        "https://example.org/v1/responses",
-        'it ends in /responses, which Holdfast adds itself. Write "https://example.org/v1", with "type": "openai-responses", which is the format of that path.'
-      ],
-      [
-        "gemini",
-        "https://example.org/v1beta/models",
-        'it ends in /v1beta/models, which Holdfast adds itself. Write "https://example.org".'
-      ]
-    ])("%s at %s is told what to write", (type, baseUrl, expected) => {
-      expect(Configurations.problems({ file: file({ own: { type, baseUrl } }) })).toEqual([
-        `providers.own.baseUrl: ${expected}`
-      ])
+      ["anthropic", "/anthropic/v1/messages", "/v1/messages", "/anthropic"],
+      ["anthropic", "/messages", "/messages", ""],
+      ["openai-compatible", "/v1/messages", "/v1/messages", "", "anthropic"],
+      ["anthropic", "/v1/chat/completions", "/chat/completions", "/v1", "openai-compatible"],
+      ["openai-responses", "/v1/responses", "/responses", "/v1"],
+      ["openai-compatible", "/v1/responses", "/responses", "/v1", "openai-responses"],
+      ["gemini", "/v1beta/models", "/v1beta/models", ""]
+    ])("%s at %s is told what to write", (type, path, end, write, format) => {
+      const other = format === undefined ? "" : `, with "type": "${format}", which is the format of that path`
+      expect(Configurations.problems({ file: file({ own: { type, baseUrl: `https://example.org${path}` } }) })).toEqual(
+        [
+          `providers.own.baseUrl: it ends in ${end}, which Holdfast adds itself. Write "https://example.org${write}"${other}.`
+        ]
+      )
     })
 
     it("is refused in a provider's own variable, too", () => {
-      expect(
-        Configurations.problems({ environment: { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" } })
-      ).toEqual([
+      const environment = { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" }
+      expect(Configurations.problems({ environment })).toEqual([
         'OPENAI_BASE_URL: it ends in /chat/completions, which Holdfast adds itself. Write "http://localhost:1/v1".'
       ])
+      // It is not reported where an entry of the file replaces it.
+      const replaced = file({ openai: { type: "openai-compatible", baseUrl: ADDRESS } })
+      expect(Configurations.problems({ file: replaced, environment })).toEqual([])
     })
 
-    it("is not reported in a variable that an entry of the file replaces", () => {
-      const environment = { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" }
-      expect(
-        Configurations.problems({
-          file: file({ openai: { type: "openai-compatible", baseUrl: ADDRESS } }),
-          environment
-        })
-      ).toEqual([])
-    })
-
-    it.each(["https://example.org/v1", "https://example.org/completions", "https://messages.example.org"])(
+    it.each(["https://example.org/v1", "https://a.org/completions", "https://messages.a.org"])(
       "%s does not",
       (baseUrl) => {
         expect(Configurations.problems({ file: own({ baseUrl }) })).toEqual([])

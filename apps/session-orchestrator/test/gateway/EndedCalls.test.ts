@@ -56,13 +56,17 @@ describe("calls that were answered at once", () => {
     const { add, written } = yield* rig
     add(TARGET, { inputTokens: 2, outputTokens: 0 }, 5)
     add(TARGET, { inputTokens: 3, outputTokens: 0 }, 6)
+    yield* TestClock.adjust(Duration.millis(1))
     add(TARGET, {}, HOUR_MS)
-    yield* TestClock.adjust(Duration.millis(EndedCalls.WRITE_MS - 1))
+    yield* TestClock.adjust(Duration.millis(EndedCalls.WRITE_MS - 2))
     expect(written).toEqual([])
     yield* TestClock.adjust(Duration.millis(1))
     expect(written).toEqual([[row(2, 5), row(1, 0, 1, HOUR_MS)]])
-    yield* TestClock.adjust(Duration.minutes(1))
+    add(TARGET, {}, 7)
+    yield* TestClock.adjust(Duration.millis(EndedCalls.WRITE_MS - 1))
     expect(written.length).toBe(1)
+    yield* TestClock.adjust(Duration.minutes(1))
+    expect(written.slice(1)).toEqual([[row(1, 0, 1)]])
   })
 
   It.effect("are written when the service stops, with those that could not be written before", function* () {

@@ -7,17 +7,9 @@ const toSettings = (environment: Environment.Environment) =>
 
 describe("Environment", () => {
   it("two variables of one section both count, and so does a variable for a whole section", () => {
-    const environment = {
-      HOLDFAST_HOST: "::1",
-      HOLDFAST_PORT: "80",
-      HOLDFAST_MODEL: "a/b",
-      HOLDFAST_RETRY_ENABLED: "false"
-    }
-    expect(toSettings(environment)).toEqual({
-      server: { host: "::1", port: 80 },
-      model: "a/b",
-      retry: { enabled: false }
-    })
+    const server = { HOLDFAST_HOST: "::1", HOLDFAST_PORT: "80" }
+    const settings = { server: { host: "::1", port: 80 }, model: "a/b", retry: { enabled: false } }
+    expect(toSettings({ ...server, HOLDFAST_MODEL: "a/b", HOLDFAST_RETRY_ENABLED: "false" })).toEqual(settings)
   })
 
   it.each([
@@ -43,13 +35,8 @@ describe("Environment", () => {
 
   it("unknown variables with the prefix are pointed out, known ones are not", () => {
     const known = Object.fromEntries(Environment.names.map((name) => [name, "x"]))
-    const environment = {
-      ...known,
-      HOLDFAST_MINE: "x",
-      HOLDFAST_XYZZY: "x",
-      HOLDFAST_TOKN: "x",
-      MY_HOLDFAST_MODEL: "x"
-    }
+    const unknown = { HOLDFAST_MINE: "x", HOLDFAST_XYZZY: "x", HOLDFAST_TOKN: "x", MY_HOLDFAST_MODEL: "x" }
+    const environment = { ...known, ...unknown }
     expect(Environment.unknownVariables(environment, new Set(["HOLDFAST_MINE"]))).toEqual([
       "HOLDFAST_XYZZY is set, and Holdfast does not read it.",
       "HOLDFAST_TOKN is set, and Holdfast does not read it. Did you mean HOLDFAST_TOKEN?"

@@ -38,14 +38,10 @@ describe("Sources", () => {
 
   it("explains problems at, within or around a left-out path, and no other", () => {
     const missing = [["providers", "a", "baseUrl"], ["tools"]]
-    expect(
-      ["providers.a.baseUrl", "providers.a", "tools.x.command", "tools"].map((p) => Sources.explains(missing, p))
-    ).toEqual([true, true, true, true])
-    expect(
-      ["providers.a.headers.x", "providers.ab", "providers.a.baseUrlX", "toolsmith", "model"].map((p) =>
-        Sources.explains(missing, p)
-      )
-    ).toEqual([false, false, false, false, false])
+    const explained = (...places: ReadonlyArray<string>) => places.filter((place) => Sources.explains(missing, place))
+    const those = ["providers.a.baseUrl", "providers.a", "tools.x.command", "tools"]
+    const others = ["providers.a.headers.x", "providers.ab", "providers.a.baseUrlX", "toolsmith", "model"]
+    expect(explained(...others, ...those)).toEqual(those)
     expect(Sources.explains([[]], "model")).toBe(true)
     expect(Sources.explains([["retry", "reasons"]], 'retry.reasons["x y"]')).toBe(true)
   })

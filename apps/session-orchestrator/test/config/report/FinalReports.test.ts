@@ -60,25 +60,23 @@ describe("a final report", () => {
 })
 
 describe("the schema of a final report", () => {
-  it("an invalid schema is refused in words", () => {
+  const OBJECT = 'expected type "object", as a report is handed in as the arguments of a tool'
+  const ENUM = "schema is invalid: data/type must be equal to one of the allowed values"
+  const deep = JSON.parse(`${'{"not":'.repeat(5_000)}{}${"}".repeat(5_000)}`)
+  it.each<[what: string, schema: object, problem: string | undefined]>([
+    ["a good one", schema, undefined],
+    ["an invalid one", { type: "objekt" }, `${ENUM}, data/type must be array, data/type must match a schema in anyOf`],
+    ["one of another type than object, which no provider accepts for a tool's arguments", { type: "array" }, OBJECT],
+    ["one of several types", { type: ["object", "null"] }, OBJECT],
+    ["one that is nested too deeply", deep, "it is nested too deeply"],
+    [
+      "an asynchronous one: a check must return its result at once",
+      { ...schema, $async: true },
+      'expected a schema without "$async"'
+    ]
+  ])("is refused in words: %s", (_what, schema, problem) => {
+    assert.strictEqual(FinalReports.problemOf({ finalReport: { schema: { ...schema } } }), problem)
     assert.isUndefined(FinalReports.problemOf({}))
-    assert.isUndefined(FinalReports.problemOf({ finalReport: { schema } }))
-    assert.include(FinalReports.problemOf({ finalReport: { schema: { type: "objekt" } } }), "type")
-  })
-
-  it("a schema of another type than object is refused: no provider accepts it for a tool's arguments", () => {
-    for (const type of ["array", ["object", "null"]]) {
-      assert.include(FinalReports.problemOf({ finalReport: { schema: { type } } }), 'type "object"')
-    }
-  })
-
-  it("a schema that is nested too deeply is refused in words", () => {
-    const deep = JSON.parse(`${'{"not":'.repeat(5_000)}{}${"}".repeat(5_000)}`)
-    assert.strictEqual(FinalReports.problemOf({ finalReport: { schema: deep } }), "it is nested too deeply")
-  })
-
-  it("an asynchronous schema is refused: a check must return its result at once", () => {
-    assert.include(FinalReports.problemOf({ finalReport: { schema: { ...schema, $async: true } } }), "$async")
   })
 
   it("schemas that are not used any more are collected, valid or not", async () => {
@@ -98,10 +96,8 @@ describe("the schema of a final report", () => {
 
 describe("a function that runs with a time limit", () => {
   it("returns its result, or throws its error, as without a limit", () => {
-    assert.deepStrictEqual(
-      FinalReports.withinTime(() => 1, 10_000),
-      Option.some(1)
-    )
+    const one = FinalReports.withinTime(() => 1, 10_000)
+    assert.deepStrictEqual(one, Option.some(1))
     const error = new RangeError("deep")
     const thrown = () =>
       FinalReports.withinTime(() => {
@@ -124,10 +120,8 @@ describe("a function that runs with a time limit", () => {
       assert.isBelow(limitMs, 10_000, "the function has begun")
       assert.deepStrictEqual(FinalReports.withinTime(endless, limitMs), Option.none())
     }
-    assert.deepStrictEqual(
-      FinalReports.withinTime(() => "next", 10_000),
-      Option.some("next")
-    )
+    const next = FinalReports.withinTime(() => "next", 10_000)
+    assert.deepStrictEqual(next, Option.some("next"))
   })
 
   it("is called again where its machine was busy with others while the time passed", () => {

@@ -85,6 +85,8 @@ describe("subscriptions", () => {
     expect(elsewhere).toMatchObject({ success: false, code: "turn-not-found" })
     server.conversations.emit("t", [events.start])
     expect(yield* client.next).toEqual({ eventId: 1, ...events.start })
+    const states = [conversationId, other].map((conversationId) => client.ask({ type: "get_state", conversationId }))
+    expect(yield* Effect.all(states)).toMatchObject([{ data: { lastEventId: 1 } }, { data: { lastEventId: 0 } }])
     yield* client.ask({ type: "unsubscribe", conversationId })
     expect(server.conversations.watchersOf(conversationId)).toBe(0)
     server.conversations.emit("t", [events.end])
@@ -178,7 +180,8 @@ describe("the socket", () => {
       ])
     expect(yield* refused({ headers: { origin: "https://evil.example" } })).toEqual([403, "/docs#problem-forbidden"])
     expect(yield* refused({ protocols: ["graphql-ws"] })).toEqual([400, "/docs#problem-invalid-request"])
-    const headers = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "8" }
+    const key = { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" }
+    const headers = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "8", ...key }
     const { status, text } = yield* server.call({ path: SocketMessages.PATH, headers })
     expect([status, JSON.parse(text).detail]).toEqual([
       400,
