@@ -10,6 +10,7 @@ import * as NumberedData from "../../storage/NumberedData.ts"
 
 const conversation = NumberedData.conversation(1)
 const turn = { ...NumberedData.turn(1, 1, { acceptedAt: 0 }), end: undefined }
+const { conversationId, turnId } = turn
 const overnight = Profile.resolve({})
 
 /** The turn in a list. */
@@ -47,8 +48,8 @@ const waiting = History.of([
 describe("TurnReport", () => {
   it("a waiting turn has the end of its wait, the cause, and its remaining budget", () => {
     expect(ofOpen(turn, waiting, overnight, 9_000)).toEqual({
-      conversationId: turn.conversationId,
-      turnId: turn.turnId,
+      conversationId,
+      turnId,
       state: "waiting",
       model: conversation.model,
       prompt: "prompt 1",
@@ -150,23 +151,13 @@ describe("TurnReport", () => {
   })
 })
 
-const start: TurnEvent.TurnStart = {
-  type: "turn-start",
-  conversationId: turn.conversationId,
-  turnId: turn.turnId,
-  startedAt: 0
-}
+const start: TurnEvent.TurnStart = { type: "turn-start", conversationId, turnId, startedAt: 0 }
 const ended = (change: Partial<TurnEvent.TurnEnd> = {}) => {
   const end = { ...NumberedData.end(1, 1), ...change }
   return { turn: { ...turn, end }, events: [start, NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), end] }
 }
-const changed: TurnEvent.ModelChange = {
-  type: "model-change",
-  conversationId: turn.conversationId,
-  turnId: turn.turnId,
-  from: conversation.model,
-  to: "other/m"
-}
+const from = conversation.model
+const changed: TurnEvent.ModelChange = { type: "model-change", conversationId, turnId, from, to: "other/m" }
 
 const of = (evidence: Partial<TurnReport.StoredTurn>) =>
   TurnReport.ofStored({ turn, conversation, events: [start], records: [], ...evidence }, (text) =>
@@ -177,20 +168,12 @@ const waits = [Records.failed(0, 1_000), Records.retry(0, 5_000, 6_000)]
 
 describe("the state of a turn", () => {
   it("rule X15: is queued behind another turn, and running once it has begun", () => {
-    const head = {
-      conversationId: turn.conversationId,
-      turnId: turn.turnId,
-      model: conversation.model,
-      acceptedAt: 0,
-      attempts: 0
-    }
+    const head = { conversationId, turnId, model: from, acceptedAt: 0, attempts: 0 }
     expect(of({ events: [] })).toEqual({ ...head, status: "queued" })
-    expect(of({})).toEqual({ ...head, status: "running" })
-    expect(of({ records: [...waits, Records.wake(0, 0, { type: "elapsed" })] })).toEqual({
-      ...head,
-      status: "running",
-      attempts: 1
-    })
+    const running = { ...head, status: "running" }
+    expect(of({})).toEqual(running)
+    const records = [...waits, Records.wake(0, 0, { type: "elapsed" })]
+    expect(of({ records })).toEqual({ ...running, attempts: 1 })
   })
 
   it("rule X15: has the cause, end and begin of a wait, as commands have moved it", () => {
@@ -206,10 +189,10 @@ describe("the state of a turn", () => {
 
   it("rule X15: has the answer and the usage when completed, and no wait", () => {
     expect(of({ ...ended({ sleptMs: 40_000, waitedMs: 15_000 }), records: waits })).toEqual({
-      conversationId: turn.conversationId,
-      turnId: turn.turnId,
+      conversationId,
+      turnId,
       status: "completed",
-      model: conversation.model,
+      model: from,
       acceptedAt: 0,
       endedAt: 1_760_000_001_000,
       attempts: 3,
@@ -251,6 +234,7 @@ describe("the state of a turn", () => {
     expect(cost({}, { ...ended({ usage }), records: begun })).toBe("unknown")
     expect(cost(one, { ...ended({ usage: { inputTokens: 5 } }), records: begun })).toBe("unknown")
     const last = ended({ usage })
+    expect(cost({ [from]: { input: 1, output: 1 } }, last)).toBe(1.1)
     const both = { ...one, "other/m": { input: 1, output: 1 } }
     expect(cost(both, { turn: last.turn, events: [...last.events, changed] })).toBe("unknown")
     // Its first call, of half the tokens, was made before a person changed the model, and names none.

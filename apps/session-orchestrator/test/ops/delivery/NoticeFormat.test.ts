@@ -46,11 +46,12 @@ describe("a notice", () => {
   })
 
   it("is an e-mail whose headers and body cannot be forged", () => {
-    const { text } = NoticeFormat.write({ email: { from: "holdfast@example.org", to: "oncall@example.org" } }, body)
+    const long = { ...body, model: `${body["model"]}${"x".repeat(200)}` }
+    const { text } = NoticeFormat.write({ email: { from: "holdfast@example.org", to: "oncall@example.org" } }, long)
     const [head = "", encoded = ""] = text.split("\r\n\r\n")
     const names = head.split("\r\n").map((line) => line.split(":")[0])
     expect(names.join(" ")).toBe("From To Subject Message-ID MIME-Version Content-Type Content-Transfer-Encoding")
-    expect(head).toContain("\r\nSubject: Holdfast: openai/gpt-5 X-Evil: 1 is down\r\n")
+    expect(head).toContain(`\r\nSubject: Holdfast: openai/gpt-5 X-Evil: 1${"x".repeat(168)}\r\n`)
     expect(Buffer.from(encoded, "base64").toString("utf8")).toBe(body.text)
   })
 

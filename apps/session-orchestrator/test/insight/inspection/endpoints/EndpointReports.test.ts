@@ -16,7 +16,7 @@ const config = Configurations.config({
   file: {
     model: "own/m",
     providers: {
-      own: { type: "openai-compatible", baseUrl: "https://own.example.org/v1", apiKeyEnv: ["A_KEY", "B_KEY"] }
+      own: { type: "openai-compatible", baseUrl: "https://planted.example.org/v1", apiKeyEnv: ["A_KEY", "B_KEY"] }
     },
     retry: { routing: { type: "fallback-chain", chains: { "own/m": ["own/n"] } } }
   },
@@ -90,8 +90,9 @@ describe("the report on an endpoint", () => {
   it("names the credential and never its key, and redacts the endpoint's words", () => {
     const hint = { retryAfterMs: 90_000, source: "retry-after" }
     const failure = { ...overloaded, hint, message: "The key planted is fine, we are not" }
-    const found = report({ counts: counted(failure) })
-    expect(found).toMatchObject({ target: "own/m", credential: "A_KEY", address: "https://own.example.org/v1" })
+    const view = { ...openGate, last: { failure: overloaded, at: now - 60_000 } } // at the same time
+    const found = report({ counts: counted(failure), view })
+    expect(found).toMatchObject({ target: "own/m", credential: "A_KEY", address: "https://[redacted].example.org/v1" })
     expect(found.lastFailure).toEqual({
       at: now - 60_000,
       reason: "overloaded",
@@ -163,7 +164,7 @@ describe("the report on an endpoint", () => {
   })
 
   it("has the gate with who is let through, and the news of other runners", () => {
-    const news = { triedAt: 0, answeredAt: now - 9_000, failedAt: now - 2_000, failure: overloaded, n: 1 }
+    const news = { triedAt: 0, answeredAt: 1, failedAt: now - 2_000, failure: overloaded, n: 1 }
     const { elsewhere, gate } = report({ view: shut, news })
     expect(gate).toEqual({
       phase: "shut",
@@ -175,7 +176,7 @@ describe("the report on an endpoint", () => {
       words:
         "3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers."
     })
-    expect(elsewhere).toMatchObject({ answeredAt: now - 9_000, failure: { at: now - 2_000, code: "529" } })
+    expect(elsewhere).toMatchObject({ answeredAt: 1, failure: { at: now - 2_000, code: "529" } })
     expect(report({ news: { ...news, answeredAt: 0 } }).elsewhere).not.toHaveProperty("answeredAt")
     expect(report({ view: { ...shut, waiting: 0 } }).gate).not.toHaveProperty("nextTryAt")
     expect(report({ view: { ...shut, nextTryAt: Infinity } }).gate).not.toHaveProperty("nextTryAt")
@@ -198,6 +199,7 @@ describe("the report on an endpoint", () => {
   it("lists configured models with every credential, and what was called or is paused, each once", () => {
     const counts = counted(overloaded)
     counts.count({ target: { provider: "own~client", model: "m" }, endedAt: now, isAnswered: true })
+    counts.count({ target: { provider: "own", model: "old" }, endedAt: now - 7_200_000, isAnswered: true })
     const standing = paused(Standing.target({ provider: "own", model: "o" }))
     const routes = EndpointReports.routesOf(config, { calls: counts.read(now), standing }, [route])
     const all = reports({ counts, standing }, routes)

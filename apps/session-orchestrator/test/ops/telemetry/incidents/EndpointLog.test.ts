@@ -77,30 +77,32 @@ const NOTHING = {
   lastEndAt: 0
 }
 const waits = [failed(110), retry(900, 790)]
+const by = { commandId: "k", origin: "a test" }
 
 It.effect("an open turn waits for the endpoint that its retry asks, and a queued turn for none", function* () {
-  expect(yield* standingOf([{ records: waits }, { records: [failed(120), retry(800, 680)] }])).toEqual({
-    ...NOTHING,
-    waiting: 2,
-    nextAt: 800,
-    isHeld: true
-  })
+  const held = { ...NOTHING, waiting: 1, isHeld: true }
+  const two = [{ records: waits }, { records: [failed(120), retry(800, 1)] }]
+  expect(yield* standingOf(two)).toEqual({ ...held, waiting: 2, nextAt: 800 })
   const elsewhere = [{ records: [failed(110), retry(900, 790, { target: xai })] }]
   expect((yield* standingOf(elsewhere)).waiting).toBe(0)
-  expect((yield* standingOf(elsewhere, { target: xai })).waiting).toBe(1)
+  expect(yield* standingOf(elsewhere, { target: xai, at: 900 })).toEqual(held)
   expect(yield* standingOf([{ records: [], hasEvents: false }])).toEqual(NOTHING)
-  expect(yield* standingOf([{ records: [] }])).toEqual({ ...NOTHING, isHeld: true })
+  expect(yield* standingOf([{ records: [] }], { at: 0 })).toEqual({ ...NOTHING, isHeld: true })
+  // A person has moved the wait's end, or is asked at it.
+  const asks = { because: "request", tokens: 9, limit: 5, waitedMs: 5_000, message: "More than 5 tokens." }
+  const wakes = [{ type: "until", by, nextAt: 5_000 } as const, { type: "asked", asks, nextAt: 900 } as const]
+  for (const { nextAt, ...wake } of wakes) {
+    const changed = record("step/0/sleep/0/0", { ...wake, until: 5_000, at: 150 })
+    expect(yield* standingOf([{ records: [...waits, changed] }])).toEqual({ ...held, nextAt })
+  }
 })
 
 It.effect("a turn that has waited for the endpoint holds it until it ends, at another endpoint too", function* () {
-  const by = { commandId: "k", origin: "a test" }
   const switched = [...waits, record("step/0/sleep/0/0", { type: "switched", target: xai, by, at: 150 })]
   expect(yield* standingOf([{ records: switched }])).toEqual({ ...NOTHING, isHeld: true })
-  expect(yield* standingOf([{ records: switched, end: { status: "completed", endedAt: 180 } }])).toEqual({
-    ...NOTHING,
-    outcomes: { failed: 0, aborted: 0, elsewhere: 1 },
-    lastEndAt: 180
-  })
+  const ended = [{ records: switched, end: { status: "completed", endedAt: 150 } as const }]
+  const outcomes = { failed: 0, aborted: 0, elsewhere: 1 }
+  expect(yield* standingOf(ended, { since: 150 })).toEqual({ ...NOTHING, outcomes, lastEndAt: 150 })
 })
 
 It.effect("rule X12: a turn that changed its model waited for the one before", function* () {

@@ -77,10 +77,11 @@ describe("a notice of a question", () => {
   it.effect("has the address of its conversation in the page, where the page has one", () =>
     Effect.sync(() => {
       const bodyIn = (origin: string | undefined) => {
-        const question = { event: wait(), asks: wait().asks ?? assert.fail() }
-        return JSON.parse(QuestionNotice.messagesOf(question, { ...options, origin })[0]?.payload ?? "")
+        const asks = { ...(wait().asks ?? assert.fail()), message: "x".repeat(601) }
+        return JSON.parse(QuestionNotice.messagesOf({ event: wait(), asks }, { ...options, origin })[0]?.payload ?? "")
       }
-      const { text, url } = bodyIn("https://holdfast.example.org")
+      const { message, text, url } = bodyIn("https://holdfast.example.org")
+      assert.strictEqual(message, `${"x".repeat(599)}…`)
       assert.strictEqual(url, "https://holdfast.example.org/#/c/c")
       assert.isTrue(text.endsWith(`: holdfast chat --conversation c, or ${url}`), text)
       assert.notProperty(bodyIn(undefined), "url")

@@ -91,8 +91,9 @@ describe("a line of the retry log", () => {
   })
 
   it("rule M4: reports a manual retry", () => {
-    expect(RetryLog.ofAttempt(Observations.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
-      { type: "manual_retry", time: "1970-01-01T00:00:01.500Z", stopReason: "error" }
+    const byHand = Observations.attempt({ isManualRetry: true, startedAt: 3_000 }) // the clock went back
+    expect(RetryLog.ofAttempt(byHand, surroundings)).toMatchObject([
+      { type: "manual_retry", time: "1970-01-01T00:00:03.000Z", stopReason: "error", attempt: 0, latencyMs: 0 }
     ])
   })
 
@@ -129,8 +130,11 @@ describe("a line of the retry log", () => {
 
   it("rule M3: reports an abort that no person asked for as such", () => {
     const failure = { ...Observations.overloaded, reason: "aborted" as const }
-    expect(RetryLog.ofDecision(Observations.decision({ failure }), surroundings)).toMatchObject({
-      stopReason: "aborted"
+    const directive = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 7_000, resumes: true } as const
+    expect(RetryLog.ofDecision(Observations.decision({ failure, directive }), surroundings)).toMatchObject({
+      stopReason: "aborted",
+      logMessage:
+        "openai/gpt-5 failed (aborted, 529): retry 1 at the end of its wait, which the early attempt does not change,"
     })
   })
 })

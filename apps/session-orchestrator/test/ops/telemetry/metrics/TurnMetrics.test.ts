@@ -41,13 +41,9 @@ const listening = (targets: Known["targets"] = []) =>
       return news
     }
     const happens = (type: Event["type"], fields: object) => {
-      const event = {
-        type,
-        conversationId: Observations.place.conversationId,
-        turnId: Observations.place.turnId,
-        ...fields
-      }
-      listeners.event?.({ ...Observations.place, event: event as Event })
+      const { conversationId, turnId } = Observations.place
+      const event = { type, conversationId, turnId, ...fields } as Event
+      listeners.event?.({ ...Observations.place, event })
       return counted()
     }
     return { listeners, counted, series, happens }
@@ -128,19 +124,21 @@ describe("the counts", () => {
   check("of a decision and of a wait", function* () {
     const { counted, listeners } = yield* listening()
     listeners.decision?.(Observations.decision())
+    const resumed = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 7_000, resumes: true } as const
+    listeners.decision?.(Observations.decision({ directive: resumed }))
     assert.deepStrictEqual(counted(), {
       [`retries ${AT} reason=overloaded`]: 1,
       [`backoff_seconds ${AT} reason=overloaded`]: 5
     })
     listeners.decision?.(Observations.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } }))
     assert.deepStrictEqual(counted(), { "refusals because=not-retryable": 1 })
-    for (const wake of [{ type: "elapsed" }, { type: "now" }, { type: "now", early: true }] as const) {
+    const early = { type: "now", early: true } as const
+    for (const wake of [{ type: "elapsed" }, { type: "now" }, early, early] as const)
       listeners.wait?.(Observations.wait({ wake }))
-    }
     assert.deepStrictEqual(counted(), {
       "waits_ended by=elapsed": 1,
       "waits_ended by=now": 1,
-      "waits_ended by=early": 1
+      "waits_ended by=early": 2
     })
   })
 
