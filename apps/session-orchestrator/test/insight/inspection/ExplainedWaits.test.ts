@@ -12,13 +12,15 @@ const { down } = ExplanationCases
 
 const hour = Duration.hours(1)
 
-const asking = (strategy: RetryStrategy.RetryStrategy["Service"]): RetryStrategy.RetryStrategy["Service"] => ({
-  ...strategy,
-  ask: ({ waitedMs }) => ({
-    asks: { because: "turn", tokens: 9, limit: 1, waitedMs, message: "May it go on?" },
-    answerWithinMs: 8 * 3_600_000
+const asking =
+  (more: { readonly goesOn?: true }) =>
+  (strategy: RetryStrategy.RetryStrategy["Service"]): RetryStrategy.RetryStrategy["Service"] => ({
+    ...strategy,
+    ask: ({ waitedMs }) => ({
+      asks: { because: "turn", tokens: 9, limit: 1, waitedMs, message: "May it go on?", ...more },
+      answerWithinMs: 8 * 3_600_000
+    })
   })
-})
 
 describe("a wait", () =>
   ExplanationCases.explains([
@@ -97,7 +99,7 @@ describe("a wait", () =>
     },
     {
       title: "a question with an answer",
-      plan: { scripts: [...down(1), answer("Hello")], strategy: asking },
+      plan: { scripts: [...down(1), answer("Hello")], strategy: asking({}) },
       live: ({ pass, wake }) => Effect.andThen(pass(hour), wake({ type: "now", by })),
       expects: [
         "May it go on? The turn asked, and waits for an answer until 2031-04-02 06:58:05 UTC.",
@@ -106,8 +108,13 @@ describe("a wait", () =>
       ]
     },
     {
+      title: "a question after which the turn goes on without an answer",
+      plan: { scripts: [...down(1), answer("Hello")], strategy: asking({ goesOn: true }) },
+      expects: ["The wait was over.", "Attempt 2 was answered (stop)."]
+    },
+    {
       title: "a question without an answer",
-      plan: { scripts: down(1), strategy: asking },
+      plan: { scripts: down(1), strategy: asking({}) },
       expects: [
         "The question got no answer, and the turn gave up.",
         'The turn failed after 1 call and 8 h 5 s of waiting: overloaded: "May it go on? Nobody answered within 8 h. The last error was: Overloaded".'

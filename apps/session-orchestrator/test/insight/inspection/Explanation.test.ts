@@ -54,17 +54,13 @@ describe("an explanation", () => {
     const { conversation, turn } = yield* evidence
     const { status, steps } = Explanation.of({ turn, conversation, events: [], records: [] }, (text) => text)
     assert.deepStrictEqual({ status, steps }, { status: "queued", steps: [] })
-    const start = {
-      type: "turn-start",
-      conversationId: turn.conversationId,
-      turnId: turn.turnId,
-      startedAt: 0
-    } as const
-    const begun = Explanation.of({ turn, conversation, events: [start], records: [] }, (text) => text)
+    const { conversationId, turnId } = turn
+    const change = { type: "model-change", conversationId, turnId, from: "a/m", to: "b/m" } as const
+    const begun = Explanation.of({ turn, conversation, events: [change], records: [] }, (text) => text)
     assert.deepInclude(begun, { status: "running" })
     assert.deepStrictEqual(
-      begun.steps.map(({ attempts, step }) => [step, attempts.map(({ words }) => words)]),
-      [[0, ["Attempt 1 is under way."]]]
+      begun.steps.map(({ attempts, step }) => [step, attempts.map(({ target, words }) => `${target}: ${words}`)]),
+      [[0, ["a/m: Attempt 1 is under way."]]]
     )
   })
 
@@ -73,19 +69,23 @@ describe("an explanation", () => {
     const decision = steps[0]?.attempts[0]?.decision
     if (decision?.type !== "retry") return assert.fail("no retry")
     const { decidedAt, retryAt } = decision
-    const deaths = [decidedAt - 1, decidedAt + 2_000, retryAt + 60_000]
+    const deaths = [decidedAt - 1, decidedAt, decidedAt + 2_000, retryAt, retryAt + 1]
     const explanation = Explanation.of({ ...(yield* evidence), deaths }, (text) => text)
-    assert.deepStrictEqual(explanation.steps[0]?.attempts[0]?.wait?.deaths, [
-      {
-        at: decidedAt + 2_000,
-        rules: ["X1"],
-        words:
-          "The service's process died; the next one found the wait at 2031-04-01 22:58:02 UTC, and it went on to its own end."
-      }
-    ])
+    const words = (time: string) =>
+      `The service's process died; the next one found the wait at 2031-04-01 ${time} UTC, and it went on to its own end.`
+    assert.deepStrictEqual(explanation.steps[0]?.attempts[0]?.wait, {
+      retryAt,
+      changes: [],
+      deaths: [
+        { at: decidedAt, rules: ["X1"], words: words("22:58:00") },
+        { at: decidedAt + 2_000, rules: ["X1"], words: words("22:58:02") },
+        { at: retryAt, rules: ["X1"], words: words("22:58:05") }
+      ],
+      end: { type: "elapsed", at: retryAt, rules: [], words: "The wait was over." }
+    })
     assert.deepStrictEqual(
       StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
-      [[decidedAt + 2_000], undefined]
+      [deaths.slice(1, 4), undefined]
     )
   })
 
@@ -101,6 +101,13 @@ describe("an explanation", () => {
     assert.deepStrictEqual(rules({ ...failed, error: ExplanationCases.overloaded }, of({ deaths: 4 })), [])
     assert.deepStrictEqual(rules(answered, of({ deaths: 4 })), [])
     assert.deepStrictEqual(rules({ ...answered, status: "aborted" }, of({ deaths: 4 })), ["P14"])
+    // An attempt that its records lack was under way at its end, unless it was answered.
+    const records = (yield* evidence).records.slice(0, 3)
+    const aborted = { ...answered, status: "aborted" } as const
+    const made = [{ ...answered, attempts: 9 }, { ...aborted, attempts: 1 }, aborted].map(
+      (end) => Explanation.of({ ...sealedWith(end), records }, (text) => text).steps[0]?.attempts.length
+    )
+    assert.deepStrictEqual(made, [1, 1, 2])
     const interrupted = [{ deaths: 1 }, { deaths: 2 }, { deaths: 1, defects: 1 }, { deaths: 2, defects: 1 }].map(
       (over) => Explanation.of({ ...sealedWith(answered), interruption: of(over) }, (text) => text).interruption?.rules
     )
@@ -150,32 +157,38 @@ describe("an explanation", () => {
     const outcome = { _tag: "Completed", content: [call], endedAt: 1, finishReason: "tool-calls" }
     const records = [{ name: "step/0/attempt/0", value: JSON.stringify(outcome) }]
     const found = { ...sealedWith({ ...answered, status: "aborted" }), records }
-    const tools = (evidence: StoredTurn) =>
-      Explanation.of(evidence, (text) => text).steps.flatMap(({ tools }) => tools.map(({ words }) => words))
-    const { end: _, ...open } = found.turn
-    assert.deepStrictEqual(tools({ ...found, turn: { ...open, end: undefined } }), ["Tool call 1, look, is under way."])
-    assert.deepStrictEqual(tools(found), ["Tool call 1, look, was cut short: the turn ended."])
-    const asks = {
-      because: "tools",
-      tokens: 0,
-      limit: 0,
-      waitedMs: 0,
-      message: "May it?",
-      calls: [{ ...call, quoted: "{}" }]
-    }
+    const tools = (evidence: StoredTurn) => Explanation.of(evidence, (text) => text).steps.flatMap(({ tools }) => tools)
+    const open = { ...found, turn: { ...found.turn, end: undefined } }
+    const known = { tool: 0, toolCallId: "c1", toolName: "look", rules: [] }
+    assert.deepStrictEqual(tools(open), [{ ...known, outcome: "under-way", words: "Tool call 1, look, is under way." }])
+    assert.deepStrictEqual(tools(found), [
+      { ...known, outcome: "cut-short", words: "Tool call 1, look, was cut short: the turn ended." }
+    ])
+    const calls = [{ ...call, quoted: "{}" }]
+    const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May it?", calls }
     const wake = (n: number, value: object) => ({ name: `step/0/sleep/0/${n}`, value: JSON.stringify(value) })
     const asked = [
       ...records,
       wake(0, { type: "asked", asks, at: 2_000, until: 5_000 }),
-      wake(1, { type: "until", at: 3_000, until: 9_000 })
+      wake(1, { type: "until", at: 3_000, until: 9_000 }),
+      wake(2, { type: "answered", at: 4_000, toolCallId: "c2", approved: false })
     ]
-    const waiting = Explanation.of({ ...found, records: asked, turn: { ...open, end: undefined } }, (text) => text)
+    const waiting = Explanation.of({ ...open, records: asked }, (text) => text)
     const until = "1970-01-01 00:00:09"
-    assert.include(waiting.steps[0]?.tools[0]?.approval?.words, `waits for an answer until ${until} UTC.`)
+    const question = { askedAt: 2_000, until: 9_000, rules: [] }
+    assert.deepStrictEqual(waiting.steps[0]?.tools[0]?.approval, {
+      ...question,
+      outcome: "open",
+      words: `It needs approval. The turn asked at 1970-01-01 00:00:02 UTC, and waits for an answer until ${until} UTC.`
+    })
     const [line] = ExplanationText.lines(waiting, { timeZone: "UTC", columns: 120, now: 0 })
     assert.include(line, `: waiting for approval of a tool call until ${until}.`)
-    const cut = Explanation.of({ ...found, records: asked }, (text) => text)
-    assert.strictEqual(cut.steps[0]?.tools[0]?.approval?.outcome, "cut-short")
+    const [cut] = tools({ ...found, records: asked })
+    const words = "It needed approval, and the turn ended before there was an answer."
+    assert.deepStrictEqual(cut?.approval, { ...question, outcome: "cut-short", words })
+    const refusal = wake(3, { type: "answered", at: 5_000, toolCallId: "c1", approved: false })
+    const [refused] = tools({ ...open, records: [...asked, refusal] })
+    assert.deepInclude(refused?.approval, { outcome: "refused", words: "It needed approval, and was refused." })
   })
 
   ScriptedTurn.test("reads the records of older versions, and names those of a later version", function* () {

@@ -99,13 +99,20 @@ describe("ExplanationText", () => {
     const first = { reason: "server-error", message: "Down", retryable: true, status: 502 } as const
     const failures = [first, { ...first, message: "Gone" }, { ...first, status: 503 }, { ...first, code: "x" }]
     const other = { ...first, reason: "overloaded" } as const
-    const explanation = yield* ScriptedTurn.happened({
-      scripts: [...failures, other, other].map((failure) => emits(failure))
-    })
+    const asked = { ...other, hint: { retryAfterMs: 1, source: "retry-after" } } as const
+    const begun = emits(other, ScriptedProvider.text("Hel"))
+    const scripts = [...[...failures, asked, other].map((failure) => emits(failure)), begun]
+    const explanation = yield* ScriptedTurn.happened({ scripts })
     const lines = ExplanationText.lines(explanation, { ...surroundings, columns: 400, isRuled: true })
     const attempts = lines.flatMap((line) => /Attempt (\d) failed|Attempt (\d): same/.exec(line)?.slice(1) ?? [])
-    assert.strictEqual(attempts.slice(0, 12).join(), "1,,2,,3,,4,,5,,,6")
-    assert.isTrue(lines.some((line) => / \([A-Z]\d+(?:, [A-Z]\d+)*\)$/.test(line)))
+    assert.strictEqual(attempts.join(), "1,,2,,3,,4,,5,,,6,7,")
+    assert.deepStrictEqual(lines.slice(-5), [
+      "  23:04:45  Attempt 6: same. Retry 6 at 23:14:45, after 10 m, the schedule's; 16 m 45 s of 8 h spent. (D3, D1)",
+      '  23:14:45  Attempt 7 failed after content had left: overloaded, 502: "Down".',
+      "            Gave up: content had left, and shown text is not produced twice: midStream is fail. (D4)",
+      "",
+      '  23:14:45  The turn failed after 7 calls and 16 m 45 s of waiting: overloaded, 502: "Down".'
+    ])
   })
 
   ScriptedTurn.test("rule A11: marks the last step, with the reason", function* () {
@@ -144,12 +151,14 @@ describe("ExplanationText", () => {
       "",
       "A later version wrote 2 records that this one cannot read: a, b."
     ])
-    assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
+    assert.deepStrictEqual(written({ steps: [], isForgotten: true, unread: ["a"] }), [
       day,
       accepted,
       "            The records of its decisions have been deleted (database.retention); only its end is known.",
       "",
-      sealed
+      sealed,
+      "",
+      "A later version wrote 1 record that this one cannot read: a."
     ])
   })
 
@@ -159,13 +168,14 @@ describe("ExplanationText", () => {
       ...step,
       attempts: step.attempts.map((attempt) => ({ ...attempt, wait: { retryAt: 60_000, changes: [] } }))
     }))
-    const head = (id: string, now: number) => {
+    const head = (id: string, now: number, status: "waiting" | "running" = "waiting") => {
       const conversationId = Ids.ConversationId.make(id)
-      const held = { ...explanation, conversationId, status: "waiting", steps } as const
+      const held = { ...explanation, conversationId, status, steps }
       return ExplanationText.lines(held, { ...surroundings, now })[0]
     }
     const to = "waiting, to retry at 1970-01-01 00:01:00."
     assert.strictEqual(head("c", 60_000), `Turn t1 of conversation c: ${to}`)
+    assert.strictEqual(head("c", 60_000, "running"), "Turn t1 of conversation c: running.")
     assert.strictEqual(head("holdfast-call-1", 59_999), `Turn t1 of conversation holdfast-call-1: ${to}`)
     assert.strictEqual(
       head("holdfast-call-1", 60_000),
