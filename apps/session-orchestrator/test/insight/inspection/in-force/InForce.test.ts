@@ -13,6 +13,68 @@ const entries = (given: Configurations.ConfigurationInput, lines?: ReadonlyMap<s
     )
   )
 
+/** A configuration with a value of each kind, and with these secrets. */
+const everything = (secrets: ReadonlyArray<string>): Configurations.ConfigurationInput => {
+  const [token = "", key = "", header = "", password = "", query = ""] = secrets
+  const [variable = "", hook = "", signing = "", argument = ""] = secrets.slice(5)
+  return {
+    file: {
+      server: { token },
+      database: {
+        url: `postgres://me:${encodeURIComponent(password)}@db.example.org/holdfast`,
+        deleteConversations: [{ after: "7 days" }]
+      },
+      cluster: { runner: "10.0.0.5:4748" },
+      model: "own/m",
+      models: {
+        "own/a": { contextWindow: 9, tools: true, files: true },
+        "own/b": { tools: false, files: ["image/png", "text/plain"] },
+        "own/c": { files: [] },
+        "claude/d": { body: { m: 1 } }
+      },
+      prices: { "own/m": { input: 1, output: 2, cachedInput: 0.5, cacheWrite: 3 } },
+      spend: [{ per: "tag", tag: "nightly", tokens: 7, then: "fail" }],
+      providers: {
+        own: {
+          type: "openai-compatible",
+          baseUrl: `https://own.example.org/v1?key=${encodeURIComponent(query)}`,
+          apiKeyEnv: ["OWN_KEY", "NO_KEY"],
+          headers: { "x-tenant": header, authorization: `Bearer ${header}` },
+          limits: { calls: 1, requestsPerMinute: 2, tokensPerMinute: 3 },
+          body: { user: key, nested: { token } }
+        },
+        claude: { type: "anthropic", apiKeyEnv: "CLAUDE_KEY", maxTokens: 4, promptCaching: true },
+        sdk: { type: "ai-sdk", package: "@ai-sdk/google", options: { accessKeyId: key } }
+      },
+      tools: {
+        files: { command: "files", args: [`--key=${key}`, "-v"], env: { API_KEY: variable } },
+        mail: {
+          command: "mail",
+          args: [`--api-token=${argument}`, "--secret", argument, "-H", `X-Own: ${argument}`]
+        },
+        web: { url: "https://web.example.org", headers: { "x-web": header }, timeout: "5 seconds" }
+      },
+      telemetry: {
+        retryLog: { path: "/retry.jsonl", maxBytes: 1_000_000, keep: 2 },
+        otlp: { endpoint: "https://otel.example.org", headers: { "x-otel": header } },
+        notifications: {
+          webhook: `https://hooks.example.org/${hook}`,
+          command: ["notify", hook],
+          report: "07:00",
+          quiet: { from: "22:00", to: "06:00" },
+          after: "5 minutes"
+        }
+      },
+      webhooks: { secret: signing, turnEnd: `https://hooks.example.org/${hook}` }
+    },
+    environment: {
+      OWN_KEY: key,
+      HTTPS_PROXY: `http://me:${encodeURIComponent(password)}@proxy.example.org:3128`,
+      NO_PROXY: "localhost"
+    }
+  }
+}
+
 describe("the configuration in force", () => {
   it("has the source of each key: default, profile, file with line, variable, flag", () => {
     const found = entries(
@@ -58,46 +120,44 @@ describe("the configuration in force", () => {
     expect(JSON.stringify(Array.from(found))).not.toContain("planted")
   })
 
+  it("has each value in words, and a secret by its presence alone", () => {
+    const secrets = Array.from("abcdefghi", (letter) => `planted-planted-${letter}`)
+    const { entries } = InForce.of(Configurations.config(everything(secrets)))
+    const own = entries.filter(({ source }) => source.from === "file" || source.from === "environment")
+    expect(own.map(({ key, value }) => `${key}: ${value}`)).toEqual([
+      "server.token: [redacted]",
+      "database.url: postgres://db.example.org/holdfast",
+      "cluster.runner: 10.0.0.5:4748",
+      "database.deleteConversations: all after 7 d",
+      "model: own/m",
+      "models.own/a: 9 tokens, tools, files",
+      "models.own/b: no tools, image/png, text/plain",
+      "models.own/c: no files",
+      "prices.own/m: $1 of input, $2 of output, $0.5 of cached input, $3 of input written to the cache per million tokens",
+      "spend[0]: a tag nightly, 7 tokens, then fail",
+      'providers.own: openai-compatible at https://own.example.org/v1?key=[redacted], OWN_KEY=[redacted], NO_KEY not set, x-tenant: [redacted], authorization: [redacted], 1 calls at once, 2 requests a minute, 3 tokens a minute, body {"user":"[redacted]","nested":{"token":"[redacted]"}}',
+      'providers.claude: anthropic at https://api.anthropic.com, CLAUDE_KEY not set, 4 tokens an answer, prompt caching, body of d {"m":1}',
+      "providers.sdk: ai-sdk @ai-sdk/google, accessKeyId: [redacted]",
+      "HTTPS_PROXY: http://[redacted]@proxy.example.org:3128/",
+      "NO_PROXY: localhost",
+      "tools.files: files --key=[redacted] -v, API_KEY=[redacted], 1m a call",
+      "tools.mail: mail --api-token=[redacted] --secret [redacted] -H [redacted], 1m a call",
+      "tools.web: https://web.example.org, x-web: [redacted], 5s a call",
+      "telemetry.retryLog: /retry.jsonl, up to 1,000,000 bytes, 2 older ones",
+      "telemetry.otlp: https://otel.example.org/v1/traces",
+      "telemetry.notifications: after 5 m, by a webhook and by notify, report at 07:00, quiet from 22:00 to 06:00",
+      "webhooks.secret: [redacted]",
+      "webhooks.turnEnd: [redacted]"
+    ])
+  })
+
   it("no secret of a generated configuration is in it, in any form that is redacted", () => {
     const secret = fc
       .string({ minLength: 16, maxLength: 40, unit: fc.constantFrom(..."ABCxyz0189-_.~+=") })
       .filter((text) => new Set(text).size > 6)
     fc.assert(
       fc.property(fc.tuple(secret, secret, secret, secret, secret, secret, secret, secret, secret), (secrets) => {
-        const [token, key, header, password, query, variable, hook, signing, argument] = secrets
-        const config = Configurations.config({
-          file: {
-            server: { token },
-            database: { url: `postgres://me:${encodeURIComponent(password)}@db.example.org/holdfast` },
-            model: "own/m",
-            providers: {
-              own: {
-                type: "openai-compatible",
-                baseUrl: `https://own.example.org/v1?key=${encodeURIComponent(query)}`,
-                apiKeyEnv: "OWN_KEY",
-                headers: { "x-tenant": header, authorization: `Bearer ${header}` },
-                body: { user: key, nested: { token } }
-              },
-              sdk: { type: "ai-sdk", package: "@ai-sdk/google", options: { accessKeyId: key } }
-            },
-            tools: {
-              files: { command: "files", args: [`--key=${key}`], env: { API_KEY: variable } },
-              mail: {
-                command: "mail",
-                args: [`--api-token=${argument}`, "--secret", argument, "-H", `X-Own: ${argument}`]
-              }
-            },
-            telemetry: {
-              otlp: { endpoint: "https://otel.example.org", headers: { "x-otel": header } },
-              notifications: { webhook: `https://hooks.example.org/${hook}`, command: ["notify", hook] }
-            },
-            webhooks: { secret: signing, turnEnd: `https://hooks.example.org/${hook}` }
-          },
-          environment: {
-            OWN_KEY: key,
-            HTTPS_PROXY: `http://me:${encodeURIComponent(password)}@proxy.example.org:3128`
-          }
-        })
+        const config = Configurations.config(everything(secrets))
         const text = JSON.stringify(InForce.of(config))
         for (const planted of [...secrets, ...Secrets.ofConfig(config).map(Redacted.value)]) {
           if (planted.length < Secrets.SHORTEST_SECRET) continue
