@@ -127,42 +127,19 @@ const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded
 
 const plain: Night = { retry: {}, outages: [], turns: 1, gapMs: 0, spread: 0, isGated: false }
 
-const failed = (number: number, endedAt: number): Records.TurnRecord => ({
-  kind: "Attempt",
-  step: 0,
-  number,
-  value: { _tag: "Failed", content: [], endedAt, failure: overloaded, contentSeen: false, spread: 0 }
-})
-const completed = (number: number, endedAt: number): Records.TurnRecord => ({
-  kind: "Attempt",
-  step: 0,
-  number,
-  value: {
-    _tag: "Completed",
-    content: [{ type: "text", text: "Yes" }],
-    endedAt,
-    finishReason: "stop",
-    usage: { inputTokens: 100, outputTokens: 10 }
-  }
-})
-const retry = (number: number, delayMs: number, retryAt: number): Records.TurnRecord => ({
-  kind: "Decision",
-  step: 0,
-  number,
-  value: { _tag: "Retry", attempt: number, delayMs, retryAt }
-})
-const woken = (number: number, at: number): Records.TurnRecord => ({
-  kind: "Wake",
-  step: 0,
-  number,
-  value: { type: "elapsed", at }
-})
-const gaveUp = (number: number, because: "exhausted" | "not-retryable" = "exhausted"): Records.TurnRecord => ({
-  kind: "Decision",
-  step: 0,
-  number,
-  value: { _tag: "GiveUp", because }
-})
+const record = (kind: Records.Kind, number: number, value: object) =>
+  ({ kind, step: 0, number, value }) as Records.TurnRecord
+const failed = (number: number, endedAt: number, failure = overloaded) =>
+  record("Attempt", number, { _tag: "Failed", content: [], endedAt, failure, contentSeen: false, spread: 0 })
+const usage = { inputTokens: 100, outputTokens: 10 }
+const content = [{ type: "text", text: "Yes" }]
+const completed = (number: number, endedAt: number) =>
+  record("Attempt", number, { _tag: "Completed", content, endedAt, finishReason: "stop", usage })
+const retry = (number: number, delayMs: number, retryAt: number) =>
+  record("Decision", number, { _tag: "Retry", attempt: number, delayMs, retryAt })
+const woken = (number: number, at: number) => record("Wake", number, { type: "elapsed", at })
+const gaveUp = (number: number, because: "exhausted" | "not-retryable" = "exhausted") =>
+  record("Decision", number, { _tag: "GiveUp", because })
 const endOf = (id: string, status: "completed" | "failed" | "aborted", endedAt: number): TurnEvent.TurnEnd =>
   GivenTurn.end(status, { conversationId: Ids.ConversationId.make(id), turnId: Ids.TurnId.make(id), endedAt })
 const turnOf = (
@@ -247,6 +224,12 @@ const later = turnOf(
   10 * MINUTE
 )
 
+/** What every replay assumes. */
+const ALWAYS = [
+  "An endpoint is down between two failed calls, and up from its first successful call until the next that failed.",
+  "Conversations keep their models and their own settings; a command of a person counts until its turn goes another way."
+]
+
 describe("a replay under another configuration", () => {
   It.effect(
     "rule X10: a turn that had failed waits on while the endpoint is down, and is answered after that",
@@ -282,19 +265,45 @@ describe("a replay under another configuration", () => {
     const chained: Night = { ...plain, retry: { routing: { type: "fallback-chain", chains: { default: ["two/x"] } } } }
     const open = yield* replay(recordingOf(impatient, later), chained)
     assert.deepInclude(open.would.turns[0]?.end, { status: "completed", at: 0 })
-    assert.isTrue(open.assumptions.some((text) => text.startsWith("two/x is assumed to answer at once: 2 calls")))
+    assert.deepStrictEqual(open.assumptions, [
+      ...ALWAYS,
+      "two/x is assumed to answer at once: 2 calls, and the record has none. --outage 'two/x=SCRIPT' describes it."
+    ])
     const described = yield* replay(recordingOf(impatient, later), chained, ["two=529 for 1h"])
     assert.isAbove(described.would.turns[0]?.end?.at ?? 0, 20 * MINUTE)
-    assert.isFalse(described.assumptions.some((text) => text.includes("two/x")))
+    const beyond =
+      "one/m is assumed to be as its nearest call found it: 2 calls were before its first or after its last."
+    assert.deepStrictEqual(described.assumptions, [...ALWAYS, beyond])
   })
 
   It.effect("counts the calls after an endpoint's last one, which nothing on record answers", function* () {
     const { assumptions, would } = yield* replay(recordingOf(impatient), plain, [], 60_000)
     assert.strictEqual(would.turns[0]?.end?.status, "failed")
     const target = Target.format(MODEL)
-    assert.isTrue(
-      assumptions.some((text) => text.startsWith(`${target} is assumed to be as its nearest call found it`))
+    const beyond = "20 calls were before its first or after its last."
+    assert.deepStrictEqual(assumptions, [
+      ...ALWAYS,
+      `${target} is assumed to be as its nearest call found it: ${beyond}`
+    ])
+    const replies = (n: number) => ({ unknown: new Map([["a/m", n]]), beyond: new Map([["b/m", n]]) })
+    const assumed = (n: number, isCut: boolean, spend?: Trial.Configured["spend"]) =>
+      Replay.assumptions(
+        { turns: [], without: n, isCut },
+        [1, 2].map(() => ({ replies: replies(n), turns: [] })),
+        [{ spend: [] }, defined({ spend })]
+      ).slice(2)
+    assert.deepStrictEqual(assumed(1, true, [{ per: "day", tokens: 1, then: "fail" }]), [
+      "b/m is assumed to be as its nearest call found it: 1 call was before its first or after its last.",
+      "a/m is assumed to answer at once: 1 call, and the record has none. --outage 'a/m=SCRIPT' describes it.",
+      "A limit of spending (spend) is reached where the record has it, and nowhere else.",
+      "1 turn is left out, because its records are gone (database.retention) or cannot be read.",
+      "The oldest turns are left out: there are more than are read at once."
+    ])
+    assert.strictEqual(
+      assumed(2, false).at(-1),
+      "2 turns are left out, because their records are gone (database.retention) or cannot be read."
     )
+    assert.lengthOf(assumed(0, false), 2)
   })
 
   It.effect("a turn that was aborted is aborted at the same time, unless it has ended", function* () {
@@ -337,12 +346,7 @@ describe("a replay under another configuration", () => {
   })
 
   It.effect("rule X10: a turn whose conversation had used another model follows its record", function* () {
-    const route: Records.TurnRecord = {
-      kind: "Route",
-      step: 0,
-      number: 0,
-      value: { route: { target: MODEL }, from: "two/x" }
-    }
+    const route = record("Route", 0, { route: { target: MODEL }, from: "two/x" })
     const changed = turnOf("changed", [route, completed(0, 1_000)], endOf("changed", "completed", 1_000))
     const { turns, was, would } = yield* replay(recordingOf(changed), plain)
     assert.isUndefined(turns[0]?.followed.leftAt)
@@ -352,13 +356,8 @@ describe("a replay under another configuration", () => {
 
   It.effect("a failure of the request itself stays with its turn", function* () {
     const tooLong: Failure.Failure = { reason: "bad-request", message: "no", retryable: false, status: 400 }
-    const record: Records.TurnRecord = {
-      kind: "Attempt",
-      step: 0,
-      number: 0,
-      value: { _tag: "Failed", content: [], endedAt: 500, failure: tooLong, contentSeen: false, spread: 0 }
-    }
-    const wrong = turnOf("wrong", [record, gaveUp(0, "not-retryable")], endOf("wrong", "failed", 500))
+    const records = [failed(0, 500, tooLong), gaveUp(0, "not-retryable")]
+    const wrong = turnOf("wrong", records, endOf("wrong", "failed", 500))
     const { would } = yield* replay(recordingOf(wrong, later), { ...plain, retry: { budget: Duration.hours(1) } })
     assert.deepInclude(would.turns[0]?.end, { status: "failed", at: 500, because: "not-retryable" })
     assert.strictEqual(would.turns[1]?.end?.status, "completed")
