@@ -88,10 +88,8 @@ describe("POST /v1/dry-run", () => {
     assert.isAbove(other.assumptions.length, 1)
     const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
     const limited = yield* run({ replay: { since: 0 } }, recording, { spend })
-    assert.include(
-      limited.assumptions,
-      "A limit of spending (spend) is reached where the record has it, and nowhere else."
-    )
+    const reached = "A limit of spending (spend) is reached where the record has it, and nowhere else."
+    assert.include(limited.assumptions, reached)
   })
 
   It.effect("DryRuns.N1: one runs at a time: the next reads its record when the one before has ended", function* () {

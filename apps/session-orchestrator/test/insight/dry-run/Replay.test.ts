@@ -164,15 +164,10 @@ const recordingOf = (...turns: ReadonlyArray<RecordedTurn>): Recording => ({ tur
 const impatient = turnOf(
   "impatient",
   [
-    failed(0, 0),
-    retry(0, 2_000, 2_000),
-    woken(0, 2_000),
-    failed(1, 2_000),
-    retry(1, 4_000, 6_000),
-    woken(1, 6_000),
-    failed(2, 6_000),
-    retry(2, 8_000, 14_000),
-    woken(2, 14_000),
+    ...[2_000, 6_000, 14_000].flatMap((at, n) => {
+      const delay = 2_000 * 2 ** n
+      return [failed(n, at - delay), retry(n, delay, at), woken(n, at)]
+    }),
     failed(3, 14_000),
     gaveUp(3)
   ],
@@ -180,12 +175,8 @@ const impatient = turnOf(
 )
 describe("the course of a turn", () => {
   it("has its waits as commands moved them, its calls, and why it gave up", () => {
-    const moved = (at: number, until: number): Records.TurnRecord => ({
-      kind: "Wake",
-      step: 0,
-      number: 0,
-      value: { type: "until", at, until, by: { commandId: "k", origin: "HTTP" } }
-    })
+    const by = { commandId: "k", origin: "HTTP" }
+    const moved = (at: number, until: number) => record("Wake", 0, { type: "until", at, until, by })
     const records = [failed(0, 100), retry(0, 2_000, 2_100), moved(500, 9_000), woken(0, 9_001), failed(1, 9_100)]
     const courseOf = (status: TurnEvent.TurnEnd["status"], more: ReadonlyArray<Records.TurnRecord> = [gaveUp(1)]) =>
       DryTurnCourse.of(
@@ -238,10 +229,8 @@ describe("a replay under another configuration", () => {
       assert.strictEqual(was.turns[0]?.end?.status, "failed")
       const course = would.turns[0] ?? assert.fail("it is missing")
       // The overnight schedule: 5 s, 10 s, 30 s, 1 min, 5 min, 10 min, 15 min. The sixth wait ends at 16 min 45 s, the seventh at 31 min 45 s.
-      assert.deepStrictEqual(
-        course.calls.map(({ at, outcome }) => (outcome === "failed" ? at : `${at} ${outcome}`)),
-        [0, 5_000, 15_000, 45_000, 105_000, 405_000, 1_005_000, "1905000 answered"]
-      )
+      const calls = course.calls.map(({ at, outcome }) => (outcome === "failed" ? at : `${at} ${outcome}`))
+      assert.deepStrictEqual(calls, [0, 5_000, 15_000, 45_000, 105_000, 405_000, 1_005_000, "1905000 answered"])
       // An answer takes as long as the endpoint's nearest.
       assert.deepInclude(course.end, { status: "completed", at: 1_908_000 })
       assert.deepStrictEqual(turns[0]?.followed, { decisions: 0, leftAt: 0 })
@@ -299,10 +288,8 @@ describe("a replay under another configuration", () => {
       "1 turn is left out, because its records are gone (database.retention) or cannot be read.",
       "The oldest turns are left out: there are more than are read at once."
     ])
-    assert.strictEqual(
-      assumed(2, false).at(-1),
-      "2 turns are left out, because their records are gone (database.retention) or cannot be read."
-    )
+    const without = "2 turns are left out, because their records are gone (database.retention) or cannot be read."
+    assert.strictEqual(assumed(2, false).at(-1), without)
     assert.lengthOf(assumed(0, false), 2)
   })
 

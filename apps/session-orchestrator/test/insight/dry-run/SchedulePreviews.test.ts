@@ -72,10 +72,8 @@ describe("POST /v1/schedule", () => {
       Preview.rows(Profile.resolve(tried.retry)).rows.map(({ atMs }) => atMs)
     )
     assert.match(changed.conclusion, /^5 retries, .* Then the turn fails/)
-    assert.include(
-      changed.kinds.flatMap(({ steps }) => steps.map(({ target }) => target)),
-      "two/m"
-    )
+    const targets = changed.kinds.flatMap(({ steps }) => steps.map(({ target }) => target))
+    assert.include(targets, "two/m")
   })
 
   It.effect("names every faulty setting with its key", function* () {

@@ -25,10 +25,8 @@ describe("an explanation", () => {
     const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
       Effect.andThen(wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }), pass(hour))
     )
-    assert.deepStrictEqual(
-      steps[0]?.attempts.map(({ target }) => target),
-      ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "openai/gpt-5"]
-    )
+    const targets = steps[0]?.attempts.map(({ target }) => target)
+    assert.deepStrictEqual(targets, ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "openai/gpt-5"])
   })
 
   ScriptedTurn.test("rule X9: contains no key that a provider quoted, even if the key was recorded", function* () {
@@ -43,10 +41,7 @@ describe("an explanation", () => {
     yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
     yield* Effect.flatMap(TurnLog, (log) => log.forget(Number.MAX_SAFE_INTEGER, undefined))
     const { isForgotten, seal, steps } = Explanation.of(yield* evidence, (text) => text)
-    assert.deepStrictEqual(
-      { isForgotten, steps, attempts: seal?.attempts },
-      { isForgotten: true, steps: [], attempts: 2 }
-    )
+    assert.deepStrictEqual([isForgotten, steps, seal?.attempts], [true, [], 2])
   })
 
   ScriptedTurn.test("shows a turn that has not begun as queued", function* () {
@@ -58,10 +53,8 @@ describe("an explanation", () => {
     const change = { type: "model-change", conversationId, turnId, from: "a/m", to: "b/m" } as const
     const begun = Explanation.of({ turn, conversation, events: [change], records: [] }, (text) => text)
     assert.deepInclude(begun, { status: "running" })
-    assert.deepStrictEqual(
-      begun.steps.map(({ attempts, step }) => [step, attempts.map(({ target, words }) => `${target}: ${words}`)]),
-      [[0, ["a/m: Attempt 1 is under way."]]]
-    )
+    const words = begun.steps.map(({ attempts }) => attempts.map(({ target, words }) => `${target}: ${words}`))
+    assert.deepStrictEqual(words, [["a/m: Attempt 1 is under way."]])
   })
 
   ScriptedTurn.test("rule X1: has the deaths of the service during a wait; so has the turn's course", function* () {
@@ -83,10 +76,8 @@ describe("an explanation", () => {
       ],
       end: { type: "elapsed", at: retryAt, rules: [], words: "The wait was over." }
     })
-    assert.deepStrictEqual(
-      StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
-      [deaths.slice(1, 4), undefined]
-    )
+    const course = StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths)
+    assert.deepStrictEqual(course, [deaths.slice(1, 4), undefined])
   })
 
   ScriptedTurn.test("rule C10, X14, P14: names the rule that sealed a turn before it had run to its end", function* () {

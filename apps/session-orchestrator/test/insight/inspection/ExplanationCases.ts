@@ -1,6 +1,6 @@
 /** Tests the explanations of real turns: their sentences, in order. */
 import { assert } from "@effect/vitest"
-import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { GivenRecords, ScriptedProvider } from "@holdfast/kernel/testing"
 import { type Failure, TurnCourse, TurnExplanation } from "@holdfast/wire"
 import { type Effect, Schema } from "effect"
 import * as StoredTurns from "../../../src/insight/inspection/StoredTurns.ts"
@@ -47,13 +47,7 @@ export const wordsOf = ({ seal, steps }: TurnExplanation.TurnExplanation): Reado
   ...(seal === undefined ? [] : [seal.words])
 ]
 
-export const overloaded: Failure.Failure = {
-  reason: "overloaded",
-  message: "Overloaded",
-  retryable: true,
-  status: 529,
-  code: "overloaded_error"
-}
+export const overloaded: Failure.Failure = { ...GivenRecords.overloaded, code: "overloaded_error" }
 
 export const tooLong: Failure.Failure = { reason: "context-overflow", message: "prompt is too long", retryable: false }
 

@@ -79,21 +79,16 @@ It.effect("has the last target of ended turns, and the turn that retried each", 
     const store = yield* Store
     yield* store.createConversation(NumberedData.conversation(1))
     const { prompt: _prompt, ...retry } = NumberedData.turn(2, 1)
-    const change = {
-      type: "model-change",
-      conversationId: NumberedData.conversationId(1),
-      turnId: NumberedData.turnId(1),
-      from: "a/m",
-      to: "b/m"
-    } as const
+    const [conversationId, turnId] = [NumberedData.conversationId(1), NumberedData.turnId(1)]
+    const change = { type: "model-change", conversationId, turnId, from: "a/m", to: "b/m" } as const
     yield* Logged.accept(NumberedData.turn(1, 1))
-    yield* Logged.events(change.turnId, [change, NumberedData.end(1, 1)], 0)
+    yield* Logged.events(turnId, [change, NumberedData.end(1, 1)], 0)
     yield* Logged.accept({ ...retry, prompt: undefined })
     yield* Logged.events(NumberedData.turnId(2), [NumberedData.end(2, 1)], 0)
     yield* store.createConversation(NumberedData.conversation(2))
     yield* Logged.accept(NumberedData.turn(3, 2))
     yield* Logged.events(NumberedData.turnId(3), [NumberedData.end(3, 2)], 0)
-    yield* store.change(NumberedData.conversationId(1), { model: "c/m" })
+    yield* store.change(conversationId, { model: "c/m" })
     yield* Logged.accept(NumberedData.turn(4, 1))
     yield* Logged.events(NumberedData.turnId(4), [NumberedData.end(4, 1)], 0)
   }).pipe(Effect.provide(SqlStore.layer({ path: filename })))

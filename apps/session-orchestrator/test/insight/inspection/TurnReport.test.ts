@@ -14,19 +14,11 @@ const { conversationId, turnId } = turn
 const overnight = Profile.resolve({})
 
 /** The turn in a list. */
-const summary = (given: Turn, history = TurnReport.NO_RECORDS, hasEvents = true) =>
-  TurnReport.ofRow(
-    {
-      position: { at: 0, number: 1 },
-      turn: given,
-      model: conversation.model,
-      changedFrom: undefined,
-      hasEvents,
-      labels: {}
-    },
-    history,
-    (text) => text
-  )
+const summary = (turn: Turn, history = TurnReport.NO_RECORDS, hasEvents = true) => {
+  const position = { at: 0, number: 1 }
+  const row = { position, turn, model: conversation.model, changedFrom: undefined, hasEvents, labels: {} }
+  return TurnReport.ofRow(row, history, (text) => text)
+}
 
 /** The report of the turn at the head of its conversation. */
 const ofOpen = (

@@ -2,12 +2,7 @@
 import type { Observer } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 
-export const overloaded: Failure.Failure = {
-  reason: "overloaded",
-  message: "Overloaded",
-  retryable: true,
-  status: 529
-}
+export const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 
 export const place: Observer.ObservedStep = {
   conversationId: Ids.ConversationId.make("c1"),

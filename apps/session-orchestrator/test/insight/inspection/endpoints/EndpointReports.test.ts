@@ -220,15 +220,8 @@ describe("the text of a report", () => {
     const windows = [
       { provider: "own", credential: "client a1b2c3", name: "5h", used: 0.939, resetAt: now + 7_000, at: now }
     ]
-    const health = {
-      at: now,
-      countedSince: now - 1_000,
-      runner: "10.0.0.5:4748",
-      endpoints,
-      limits,
-      boundCalls: 0,
-      windows
-    }
+    const runner = "10.0.0.5:4748"
+    const health = { at: now, countedSince: now - 1_000, runner, endpoints, limits, boundCalls: 0, windows }
     expect(EndpointReports.lines(health, (at) => `${(at - now) / 1_000} s`)).toEqual([
       "Runner 10.0.0.5:4748: gates and calls are its own.",
       "",
@@ -247,20 +240,13 @@ describe("the text of a report", () => {
     const news = { triedAt: 0, answeredAt: 0, failedAt: now, failure: unnumbered, n: 1 }
     const others = reports({ counts: counted(undefined), news }, [local, { ...local, credential: "B_KEY" }])
     const { runner: __, ...unnamed } = health
-    const rest = {
-      ...unnamed,
-      countedSince: now - 3_600_000,
-      endpoints: others,
-      limits: [
-        {
-          provider: "own",
-          waiting: 0,
-          requestsPerMinute: { used: 2, limit: 9 },
-          tokensPerMinute: { used: 3, limit: 8 }
-        }
-      ],
-      windows: []
-    }
+    const [requestsPerMinute, tokensPerMinute] = [
+      { used: 2, limit: 9 },
+      { used: 3, limit: 8 }
+    ] as const
+    const minutely = [{ provider: "own", waiting: 0, requestsPerMinute, tokensPerMinute }]
+    const countedSince = now - 3_600_000
+    const rest = { ...unnamed, countedSince, endpoints: others, limits: minutely, windows: [] }
     expect(EndpointReports.lines(rest, (at) => `${(at - now) / 1_000} s`)).toEqual([
       "IDLE        own/n, A_KEY",
       "  gate    open. Every turn may call.",

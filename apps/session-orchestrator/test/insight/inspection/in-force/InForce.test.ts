@@ -48,10 +48,7 @@ const everything = (secrets: ReadonlyArray<string>): Configurations.Configuratio
       },
       tools: {
         files: { command: "files", args: [`--key=${key}`, "-v"], env: { API_KEY: variable } },
-        mail: {
-          command: "mail",
-          args: [`--api-token=${argument}`, "--secret", argument, "-H", `X-Own: ${argument}`]
-        },
+        mail: { command: "mail", args: [`--api-token=${argument}`, "--secret", argument, "-H", `X-Own: ${argument}`] },
         web: { url: "https://web.example.org", headers: { "x-web": header }, timeout: "5 seconds" }
       },
       telemetry: {

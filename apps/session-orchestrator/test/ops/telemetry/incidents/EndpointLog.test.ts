@@ -14,13 +14,7 @@ const record = (name: string, value: unknown): Records.Stored => ({ name, value:
 const failed = (endedAt: number, failure: Failure.Failure = Observations.overloaded) =>
   record("step/0/attempt/0", { ...Observations.failed, endedAt, failure })
 const retry = (retryAt: number, delayMs: number, route?: { target: Target.Target }) =>
-  record("step/0/decision/0", {
-    _tag: "Retry",
-    attempt: 0,
-    delayMs,
-    retryAt,
-    ...(route === undefined ? {} : { route })
-  })
+  record("step/0/decision/0", { _tag: "Retry", attempt: 0, delayMs, retryAt, route })
 
 interface Logged {
   readonly records: ReadonlyArray<Records.Stored>
@@ -129,20 +123,11 @@ It.effect("rule A9: an invalid answer counts if it is whole, and not if it broke
 })
 
 It.effect("a turn at a limit of spending, and one that goes on at once, wait for no endpoint", function* () {
-  const limit: Failure.Failure = {
-    ...Observations.overloaded,
-    reason: "quota-exhausted",
-    code: "spend-limit",
-    shared: true
-  }
+  const limit = { ...Observations.overloaded, reason: "quota-exhausted", code: "spend-limit", shared: true } as const
   const end = { status: "failed", endedAt: 180 } as const
   const records = [failed(110, limit), retry(900, 790)]
-  expect(
-    yield* standingOf([
-      { records, end },
-      { records: [failed(110), retry(110, 0)], end }
-    ])
-  ).toEqual(NOTHING)
+  const atOnce = [failed(110), retry(110, 0)]
+  expect(yield* standingOf([records, atOnce].map((records) => ({ records, end })))).toEqual(NOTHING)
 })
 
 It.effect("an answer is one of its attempts since then, also of a turn without records", function* () {

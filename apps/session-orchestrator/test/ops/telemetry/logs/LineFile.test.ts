@@ -132,10 +132,8 @@ describe("a file of lines", () => {
     assert.lengthOf(said, 2)
     assert.match(said[0] ?? "", /^Error The retry log at \/log\/r cannot be written; turns go on without it\. /)
     assert.strictEqual(said[1], "Warn The retry log at /log/r is written again; 3 line(s) are missing.")
-    assert.lengthOf(
-      given.asked.filter((asked) => asked === "stat /log/r"),
-      2
-    )
+    const asked = given.asked.filter((asked) => asked === "stat /log/r")
+    assert.lengthOf(asked, 2)
     assert.deepStrictEqual(Object.fromEntries(given.files), { "/log/r": "row6\nrow7\n", "/log/r.1": "row1\nrow2\n" })
   })
 
