@@ -673,6 +673,27 @@ export const listed: ReadonlyArray<Listed> = [
     before: "0",
     line: ": `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`",
     reason: "only a limit ends a schedule by that limit"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/incidents/EndpointLog.ts",
+    operator: "branch",
+    before: 'outcome?._tag === "Failed" && "whole" in outcome && outcome.whole === true',
+    line: 'outcome?._tag === "Completed" || (outcome?._tag === "Failed" && "whole" in outcome && outcome.whole === true)',
+    reason: "only a failure is `whole`, and it is `true` where it is there"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/incidents/EndpointLog.ts",
+    operator: "branch",
+    before: 'outcome?._tag === "Failed" && "whole" in outcome',
+    line: 'outcome?._tag === "Completed" || (outcome?._tag === "Failed" && "whole" in outcome && outcome.whole === true)',
+    reason: "only a failure is `whole`: the rest is for the compiler"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/TurnReport.ts",
+    operator: "constant",
+    before: "0",
+    line: "const spent = Spending.spentAt(History.spendingAfterWait(history), failure, now, 0)",
+    reason: "the spread draws the jitter of a wait: what is left of a budget has none"
   }
 ]
 

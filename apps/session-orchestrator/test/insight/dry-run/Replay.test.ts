@@ -274,7 +274,8 @@ describe("a replay under another configuration", () => {
       ...ALWAYS,
       `${target} is assumed to be as its nearest call found it: ${beyond}`
     ])
-    const replies = (n: number) => ({ unknown: new Map([["a/m", n]]), beyond: new Map([["b/m", n]]) })
+    const reply = () => undefined
+    const replies = (n: number) => ({ reply, unknown: new Map([["a/m", n]]), beyond: new Map([["b/m", n]]) })
     const assumed = (n: number, isCut: boolean, spend?: Trial.Configured["spend"]) =>
       Replay.assumptions(
         { turns: [], without: n, isCut },

@@ -67,16 +67,12 @@ describe("words for a decision, a failure and a call", () => {
     assert.strictEqual(Words.evidence(failure), "")
     const hint = { retryAfterMs: 5_000, source: "body" } as const
     assert.strictEqual(Words.evidence({ ...failure, hint }), "The provider asked for 5 s (in the error itself).")
-    assert.strictEqual(
-      Words.evidence({ ...failure, evidence: { "request-id": "r1" } }),
-      "Its answer had request-id: r1."
-    )
+    const answered = Words.evidence({ ...failure, evidence: { "request-id": "r1" } })
+    assert.strictEqual(answered, "Its answer had request-id: r1.")
     assert.strictEqual(Words.body({}), "")
     assert.strictEqual(Words.body({ body: "a\nb" }), "It answered in full: a b")
-    assert.match(
-      gaveUp({ because: "not-retryable" }, { ...failure, evidence: { "x-should-retry": "true" } }),
-      /a failure of this kind/
-    )
+    const should = { ...failure, evidence: { "x-should-retry": "true" } }
+    assert.match(gaveUp({ because: "not-retryable" }, should), /a failure of this kind/)
   })
 
   it.each<[Partial<TurnExplanation.ExplainedAttempt>, string]>([
@@ -94,10 +90,8 @@ describe("words for a decision, a failure and a call", () => {
 
   it("for a tool call that failed", () => {
     const call = { tool: 1, toolCallId: "c", toolName: "look", rules: [] }
-    assert.strictEqual(
-      Words.tool({ ...call, outcome: "failed" }),
-      "Tool call 2, look, failed; the model got the error."
-    )
+    const words = Words.tool({ ...call, outcome: "failed" })
+    assert.strictEqual(words, "Tool call 2, look, failed; the model got the error.")
   })
 })
 
@@ -106,23 +100,16 @@ describe("words for a wait", () => {
     Words.waitEnd({ type: "elapsed", rules: [], ...over }, due, conversationId)
 
   it("rule X1: report its end, and a delay of a second or more", () => {
-    assert.strictEqual(ended({}), "The wait was over.")
-    assert.strictEqual(ended({ at: 999 }), "The wait was over.")
-    assert.strictEqual(
-      ended({ at: 2_999 }, 1_000),
-      "The wait was over, 1 s late: nothing ran this turn, or the machine slept."
-    )
-    assert.strictEqual(
-      ended({ at: 2_999 }, 1_000, "holdfast-call-1"),
-      "The wait was over, 1 s late: it waited for its program, or the machine slept."
-    )
-    assert.strictEqual(ended({ at: 1_500, heldMs: 999 }), "The wait was over.")
+    const was = (so: string, ...of: Parameters<typeof ended>) =>
+      assert.strictEqual(ended(...of), `The wait was over${so}.`)
+    was("", {})
+    was("", { at: 999 })
+    was(", 1 s late: nothing ran this turn, or the machine slept", { at: 2_999 }, 1_000)
+    was(", 1 s late: it waited for its program, or the machine slept", { at: 2_999 }, 1_000, "holdfast-call-1")
+    was("", { at: 1_500, heldMs: 999 })
+    was(", and the turn was held for 5 s until the gate let it in", { at: 5_999, heldMs: 5_000 })
     assert.isTrue(Words.isOnTime({ type: "elapsed", heldMs: 999, rules: [] }, 0))
     assert.isFalse(Words.isOnTime({ type: "elapsed", heldMs: 1_000, rules: [] }, 0))
-    assert.strictEqual(
-      ended({ at: 5_999, heldMs: 5_000 }),
-      "The wait was over, and the turn was held for 5 s until the gate let it in."
-    )
     assert.isTrue(Words.isLate({ type: "elapsed", at: 1_000, rules: [] }, 0))
     assert.isFalse(Words.isLate({ type: "elapsed", at: 999, rules: [] }, 0))
     assert.isFalse(Words.isLate({ type: "elapsed", rules: [] }, 0))
@@ -130,36 +117,25 @@ describe("words for a wait", () => {
   })
 
   it("name the sender of the command that ended it", () => {
-    const rules = ["X4"]
-    assert.strictEqual(
-      ended({ type: "retry-now", by, rules }),
-      "The wait was ended by HTTP, command k1, to retry at once."
-    )
-    assert.strictEqual(ended({ type: "retry-now", rules: ["X5"] }), "The wait was ended early by the gate.")
-    assert.strictEqual(ended({ type: "switched", target: "b/m", rules }), "The wait was ended, to continue on b/m.")
-    assert.strictEqual(
-      ended({ type: "broken", rules: ["D14"] }),
-      "The wait itself failed, and there is no retry without it."
-    )
+    const was = (words: string, over: Parameters<typeof ended>[0]) =>
+      assert.strictEqual(ended(over), `The wait ${words}.`)
+    was("was ended by HTTP, command k1, to retry at once", { type: "retry-now", by, rules: ["X4"] })
+    was("was ended early by the gate", { type: "retry-now", rules: ["X5"] })
+    was("was ended, to continue on b/m", { type: "switched", target: "b/m", rules: ["X4"] })
+    was("itself failed, and there is no retry without it", { type: "broken", rules: ["D14"] })
   })
 
   it("have the time at which it was due: as it was moved, or when that command was taken", () => {
     const moved = (at?: number) => ({ type: "moved" as const, until: 5, rules: [], words: "", ...defined({ at }) })
     const extended = { type: "extended", byMs: 1, at: 50, rules: [], words: "" } as const
-    assert.strictEqual(Words.dueAt({ changes: [], retryAt: 10 }), 10)
-    assert.strictEqual(Words.dueAt({ changes: [moved(5)], retryAt: 10 }), 10)
-    assert.strictEqual(Words.dueAt({ changes: [moved(20), extended], retryAt: 10 }), 20)
-    assert.strictEqual(Words.dueAt({ changes: [moved(20), moved()], retryAt: 10 }), 10)
-    assert.strictEqual(Words.dueAt({ changes: [moved(20), moved(15)], retryAt: 10 }), 15)
+    const changes = [[], [moved(5)], [moved(20), extended], [moved(20), moved()], [moved(20), moved(15)]]
+    const dues = changes.map((changes) => Words.dueAt({ changes, retryAt: 10 }))
+    assert.deepStrictEqual(dues, [10, 10, 20, 10, 15])
   })
 
   it("rule X11: mark it as one for an answer, until an answer or another end has come", () => {
-    const asked = {
-      until: 10,
-      asks: { because: "turn", tokens: 1, limit: 1, waitedMs: 0, message: "?" },
-      rules: [],
-      words: ""
-    } as const
+    const asks = { because: "turn", tokens: 1, limit: 1, waitedMs: 0, message: "?" } as const
+    const asked = { until: 10, asks, rules: [], words: "" }
     const end = { type: "unanswered", rules: [], words: "" } as const
     assert.isTrue(Words.isAsking({ retryAt: 10, changes: [], asked }))
     assert.isFalse(Words.isAsking({ retryAt: 10, changes: [] }))
@@ -187,9 +163,8 @@ describe("words for the end of a turn", () => {
     const interrupted = (deaths: number, defects: number) => Words.interruption({ deaths, defects, rules: ["R"] })
     assert.strictEqual(interrupted(2, 0), "The process died 2 times in a row in the middle of this turn.")
     assert.strictEqual(interrupted(1, 2), "Holdfast itself failed 2 times while it ran this turn.")
-    assert.strictEqual(
-      interrupted(3, 1),
+    const both =
       "The process died 3 times in a row in the middle of this turn. Holdfast itself failed 1 time while it ran this turn."
-    )
+    assert.strictEqual(interrupted(3, 1), both)
   })
 })

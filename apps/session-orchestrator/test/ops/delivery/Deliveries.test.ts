@@ -217,10 +217,8 @@ describe("the report of the day", () => {
     yield* Queue.takeN(made, 2)
     yield* pass(kind, 3, "1 minute")
     const ids = ["webhook", "command"].map((to) => `report/${new Date(at).toISOString()}/${to}`)
-    assert.sameMembers(
-      taken.map(([id]) => id),
-      ids
-    )
+    const sent = taken.map(([id]) => id)
+    assert.sameMembers(sent, ids)
     yield* Effect.forEach([first, second], Fiber.interrupt)
     // A restart makes it again, and the outbox has it.
     const third = yield* run

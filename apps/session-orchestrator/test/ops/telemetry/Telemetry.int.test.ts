@@ -2,17 +2,23 @@
 import { TemporaryFile } from "@holdfast/journal/testing"
 import manifest from "../../../package.json" with { type: "json" }
 import { assert, describe, it } from "@effect/vitest"
+import { Observer } from "@holdfast/kernel"
 import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Duration, Effect, Fiber, Layer, Metric, Redacted } from "effect"
+import { Context, Duration, Effect, Fiber, Layer, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { labelValues } from "../../../src/ops/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../src/ops/telemetry/metrics/TurnMetrics.ts"
+import * as Telemetry from "../../../src/ops/telemetry/Telemetry.ts"
+import { Config } from "../../../src/config/Config.ts"
+import { CallCounts, RecentCalls } from "../../../src/engine/gate/RecentCalls.ts"
+import * as Configurations from "../../config/Configurations.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
 import { toolCalls } from "../../service/ToolFrames.ts"
+import * as Observations from "./Observations.ts"
 import * as PromQl from "./PromQl.ts"
 import * as PrometheusText from "./PrometheusText.ts"
 import * as Receivers from "./Receivers.ts"
@@ -119,6 +125,27 @@ describe("metrics", () => {
     assert.isAbove(PrometheusText.valueOf(metrics, "process_open_fds"), 2)
     assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_ready"), 1)
     assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_build_info", { version: manifest.version }), 1)
+  })
+
+  check("the calls of endpoints are counted, without lost ones and failures taken over from others", function* () {
+    const config = Layer.succeed(Config, Configurations.config())
+    const context = yield* Layer.build(Telemetry.layer.pipe(Layer.provide(config)))
+    const { completed, failed, overloaded } = Observations
+    const shared = { ...failed, failure: { ...overloaded, shared: true } } as const
+    const outcomes = [
+      completed,
+      failed,
+      shared,
+      { _tag: "Lost", endedAt: 9 },
+      { _tag: "Interrupted", endedAt: 9 }
+    ] as const
+    for (const outcome of outcomes) Context.get(context, Observer.Observer).attempt?.(Observations.attempt({ outcome }))
+    const calls = Context.get(context, RecentCalls).read(9_000)
+    const expected = new CallCounts(0)
+    expected.count({ target: Observations.place.target, endedAt: 3_000, isAnswered: true })
+    expected.count({ target: Observations.place.target, endedAt: 2_000, failure: overloaded, isAnswered: false })
+    expected.count({ target: Observations.place.target, endedAt: 9, isAnswered: false })
+    assert.deepStrictEqual(calls, expected.read(9_000))
   })
 
   it("exist for every query of the dashboard, and the queries are PromQL", () => {
@@ -268,10 +295,8 @@ describe("notifications", () => {
     const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
     // The first was refused once and sent again.
     assert.strictEqual(bodies.map(({ type }) => type).join(), "incident-began,incident-began,incident-ended")
-    assert.deepStrictEqual(
-      lines().map((line) => JSON.parse(line)),
-      bodies.slice(1)
-    )
+    const read = lines().map((line) => JSON.parse(line))
+    assert.deepStrictEqual(read, bodies.slice(1))
     assert.deepInclude(bodies[0], {
       provider: "scripted",
       model: "m",
