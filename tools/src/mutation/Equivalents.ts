@@ -514,6 +514,55 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many turns are woken or read at once is a matter of memory and time"
   },
   {
+    path: "apps/session-orchestrator/src/engine/orchestrator/Orchestrator.ts",
+    operator: "branch",
+    before: 'command.type === "answered" && steering.type === "answer-tool"',
+    line: 'if (command.type === "answered" && steering.type === "answer-tool" && steering.always === true)',
+    reason: "a command is `answered` if it came as `answer-tool`, and else not: both are asked for their types"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/gate/Gates.ts",
+    operator: "constant",
+    before: "0",
+    line: "const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined, n: 0 }",
+    reason: "no call is of the first millisecond of 1970, and `n` is not compared"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/gate/Gates.ts",
+    operator: "constant",
+    before: "0",
+    line: "const UNUSED = new Gatekeeper({ now: () => 0, at: () => () => {} }).view",
+    reason: "the view of a gate without turns reads no time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Store.ts",
+    operator: "constant",
+    before: "1",
+    line: "const prompt = yield* together(1, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findWhole(sql, ids))",
+    reason: "how many prompts are read at once is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/RecordTable.ts",
+    operator: "boundary",
+    before: "from < 0",
+    line: "return from < 0 || to < from ? undefined : json.slice(from + CONTENT.length, to)",
+    reason: "no JSON of an event begins with a key"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/RecordTable.ts",
+    operator: "constant",
+    before: "0",
+    line: "return from < 0 || to < from ? undefined : json.slice(from + CONTENT.length, to)",
+    reason: "no JSON of an event begins with a key"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/RecordTable.ts",
+    operator: "boundary",
+    before: "to < from",
+    line: "return from < 0 || to < from ? undefined : json.slice(from + CONTENT.length, to)",
+    reason: "two unlike keys do not begin at one place"
+  },
+  {
     path: "apps/session-orchestrator/src/http/HttpServer.ts",
     operator: "constant",
     before: "50",
