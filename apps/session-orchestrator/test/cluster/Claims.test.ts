@@ -1,17 +1,16 @@
 /** Tests the claims of held calls without a database: a connection whose answers the test gives. */
 import { describe, expect } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
+import { createHash } from "node:crypto"
 import { Clock, Deferred, Effect, Fiber } from "effect"
 import type { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Claims from "../../src/cluster/Claims.ts"
+import * as SharedWaits from "../../src/cluster/SharedWaits.ts"
 import * as It from "../It.ts"
 
-const [a, b, c] = ["a", "b", "c"].map((id) => Ids.ConversationId.make(id)) as [
-  Ids.ConversationId,
-  Ids.ConversationId,
-  Ids.ConversationId
-]
+const idOf = (name: string) => Ids.ConversationId.make(name)
+const [a, b, c, back] = [idOf("a"), idOf("b"), idOf("c"), idOf("back")]
 
 const calls = (...ids: ReadonlyArray<Ids.ConversationId>) => ids.map((conversationId) => ({ conversationId }))
 
@@ -88,5 +87,41 @@ describe("the claims of held calls", () => {
     yield* Deferred.succeed(answered, undefined)
     yield* Fiber.join(leaving)
     expect(released).toEqual(["a"])
+  })
+
+  It.effect("SharedWaits.S3: a wait that has been seen without a client for 15 minutes is ended", function* () {
+    const [here, there] = [b, c]
+    const numberOf = (id: string) => createHash("sha256").update(id).digest().readUInt32BE(0) >>> 1
+    let waits = [a, here, there, back]
+    const clients = new Set([here])
+    const done: Array<string> = []
+    const execute = (sql: string, [, number]: ReadonlyArray<unknown>) =>
+      Effect.sync(() => {
+        if (sql.includes("pg_locks")) return [{ number: numberOf(there) }]
+        done.push(`${sql.includes("unlock") ? "unlock" : "lock"} ${waits.find((id) => numberOf(id) === number)}`)
+        return [{ locked: true }]
+      })
+    const connection = { executeRaw: () => Effect.void, execute }
+    const rows = () => Effect.sync(() => waits.map((conversationId) => ({ conversationId })))
+    const sql = Object.assign(rows, { reserve: Effect.succeed(connection) }) as unknown as SqlClient.SqlClient
+    const abort = (id: Ids.ConversationId) => Effect.sync(() => done.push(`abort ${id}`) > 0)
+    const conversations = { abort, result: () => Effect.die("not asked") }
+    yield* SharedWaits.make({ sql, database: "db", turns: { conversations }, isHere: (id) => clients.has(id) })
+    yield* TestClock.adjust("10 minutes")
+    clients.add(back)
+    yield* TestClock.adjust("1 minute")
+    clients.delete(back)
+    yield* TestClock.adjust("3 minutes")
+    expect(done.splice(0)).toEqual([])
+    yield* TestClock.adjust("1 minute")
+    expect(done.splice(0)).toEqual(["lock a", "abort a", "unlock a"])
+    // One that ended meanwhile is begun anew; the client of another comes and goes.
+    waits = [here, there, back]
+    yield* TestClock.adjust("1 minute")
+    waits = [a, here, there, back]
+    yield* TestClock.adjust("10 minutes")
+    expect(done.splice(0)).toEqual([])
+    yield* TestClock.adjust("1 minute")
+    expect(done.splice(0)).toEqual(["lock back", "abort back", "unlock back"])
   })
 })

@@ -93,10 +93,8 @@ export const assertEnded = Effect.fnUntraced(function* (
   for (const [id, watcher] of [...audience, ...late]) {
     assert.deepStrictEqual(watcher.faults, [])
     const ends = watcher.events.filter((event) => event.type === "turn-end")
-    assert.deepStrictEqual(
-      ends.map(({ status }) => status),
-      ["completed"]
-    )
+    const statuses = ends.map(({ status }) => status)
+    assert.deepStrictEqual(statuses, ["completed"])
     assert.strictEqual(watcher.answers.length, 1)
     const [answer] = watcher.answers
     if (asleep.includes(id)) {

@@ -10,6 +10,11 @@ import { Standing } from "@holdfast/policy"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import * as DrivenTurn from "../../../src/engine/driver/DrivenTurn.ts"
+import { Gatekeeper } from "../../../src/engine/gate/Gatekeeper.ts"
+import { Hub } from "../../../src/engine/session/Hub.ts"
+import { TurnLife } from "../../../src/engine/session/TurnLife.ts"
+import * as GivenTurn from "../../GivenTurn.ts"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import type * as It from "../../It.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
@@ -31,6 +36,10 @@ const refuses: Call = (listener) => ProviderCall.refuse(listener, { type: "error
 
 /** The keys of a provider with a choice of them. */
 const KEYS = { test: ["first", "second"] }
+
+const throws: Call = () => {
+  throw new TypeError("no such thing")
+}
 
 /** Never comes to anything. */
 const silent: Call = () => UNDER_WAY
@@ -65,6 +74,13 @@ const withService = (
 
 type Options = ConversationSetup.Options
 
+const begun = Effect.fnUntraced(function* ({ conversations }: Service) {
+  const id = yield* conversations.create({})
+  const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+  yield* ConversationSetup.settled
+  return { id, turnId }
+})
+
 describe("rule X2: a process that is to end", () => {
   /** A call whose content comes when the test wants it. */
   const later = () => {
@@ -75,23 +91,14 @@ describe("rule X2: a process that is to end", () => {
     }
     return {
       call,
-      answer: Effect.andThen(
-        Effect.sync(() => open.listener?.events([HELLO[0]])),
-        ConversationSetup.settled
-      )
+      answer: Effect.suspend(() => (open.listener?.events([HELLO[0]]), ConversationSetup.settled))
     }
   }
-
-  const begun = Effect.fnUntraced(function* ({ conversations }: Service) {
-    const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
-    yield* ConversationSetup.settled
-    return turnId
-  })
 
   it.effect("rule X2: lets no answer leave whose content comes from then on, so that nothing of it is void", () => {
     const { answer, call } = later()
     return withService([call], function* (service) {
-      const turnId = yield* begun(service)
+      const { turnId } = yield* begun(service)
       assert.isTrue(service.condition.settle())
       yield* answer
       assert.isTrue(service.condition.settle())
@@ -120,33 +127,36 @@ describe("rule X2: a process that is to end", () => {
   })
 })
 
+it("rule X5: clients see a wait or a step once, and the wait behind the beginning of an early attempt", () => {
+  const start = GivenTurn.stepStart(0)
+  const missing = { type: "tools-missing", ...GivenTurn.ids, servers: [] } as const
+  for (const [isEarly, seen] of [
+    [undefined, "provider-retry step-start tools-missing text-delta"],
+    [false, "step-start tools-missing text-delta"],
+    [true, "step-start provider-retry tools-missing text-delta"]
+  ] as const) {
+    const [hub, turn] = [new Hub(), new TurnLife(GivenTurn.ids.turnId)]
+    const watcher = hub.subscribe()
+    const ticket = new Gatekeeper({ now: () => 0, at: () => () => {} }).admit()
+    if (isEarly !== undefined) turn.hold("ticket", { ...ticket, isEarly })
+    for (const event of [GivenTurn.retry(), GivenTurn.retry(), start, start, missing, GivenTurn.delta("Hi")])
+      DrivenTurn.live(turn, hub, event)
+    const types = watcher.take().map(({ event }) => event.type)
+    assert.deepStrictEqual([types.join(" "), hub.inProgress.retry], [seen, undefined])
+  }
+})
+
 describe("turns that are driven in groups", () => {
   it.effect("rule C10: a provider that throws has failed, as a defect", () =>
-    withService(
-      [
-        () => {
-          throw new TypeError("no such thing")
-        }
-      ],
-      function* ({ conversations, log }) {
-        const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
-        yield* ConversationSetup.settled
-        const [attempt] = yield* log.load(turnId)
-        assert.include(attempt?.value, '"defect":true')
-        assert.include(attempt?.value, "TypeError: no such thing")
-      }
-    )
+    withService([throws], function* (service) {
+      const [attempt] = yield* service.log.load((yield* begun(service)).turnId)
+      assert.include(attempt?.value, '"defect":true')
+      assert.include(attempt?.value, "TypeError: no such thing")
+    })
   )
 })
 
 describe("a turn that ends beside what it does", () => {
-  const begun = Effect.fnUntraced(function* ({ conversations }: Service) {
-    const id = yield* conversations.create({})
-    const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-    yield* ConversationSetup.settled
-    return { id, turnId }
-  })
-
   it.effect("rule C10: a defect of a port fails it, with the reason", () =>
     withService(
       [answers],
@@ -226,14 +236,10 @@ describe("a draft", () => {
         const { end } = yield* service.conversations.result(turnId, conversationId)
         assert.deepStrictEqual([end.status, end.attempts], ["completed", 2])
         const events = yield* store.turnEvents(turnId)
-        assert.deepStrictEqual(
-          events.flatMap(({ event }) => (event.type === "model-change" ? [[event.from, event.to]] : [])),
-          [["test/m", "test/n"]]
-        )
-        assert.deepStrictEqual(
-          (yield* log.load(turnId)).slice(0, 3).map(({ name }) => name),
-          ["step/0/route", "step/0/attempt/0", "step/0/decision/0"]
-        )
+        const changes = events.flatMap(({ event }) => (event.type === "model-change" ? [[event.from, event.to]] : []))
+        assert.deepStrictEqual(changes, [["test/m", "test/n"]])
+        const names = (yield* log.load(turnId)).slice(0, 3).map(({ name }) => name)
+        assert.deepStrictEqual(names, ["step/0/route", "step/0/attempt/0", "step/0/decision/0"])
       },
       { credentials: KEYS, standings: () => ({ load: () => Effect.succeed(paused), note: () => Effect.void }) }
     )
