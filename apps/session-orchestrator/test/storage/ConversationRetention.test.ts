@@ -51,10 +51,7 @@ describe("retention of conversations", () => {
         lists: yield* Lists,
         deletions: {
           conversation,
-          scrub: Effect.andThen(
-            Effect.sync(() => void scrubs++),
-            scrub
-          )
+          scrub: Effect.suspend(() => (scrubs++, scrub))
         },
         deleted: (id: string) => Effect.sync(() => void deleted.push(id))
       }

@@ -98,10 +98,8 @@ describe("a tool call that needs approval", () => {
       assert.isFalse(yield* answer("three"))
       assert.isFalse(yield* answer("two"))
       assert.isFalse(yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
-      assert.deepStrictEqual(
-        (yield* conversations.state(id)).retry?.asks?.calls?.map(({ toolCallId }) => toolCallId),
-        ["one"]
-      )
+      const asked = (yield* conversations.state(id)).retry?.asks?.calls?.map(({ toolCallId }) => toolCallId)
+      assert.deepStrictEqual(asked, ["one"])
       assert.deepStrictEqual(ran, ["read two"])
       assert.isTrue(yield* answer("one"))
       yield* frames.until("turn-end")
@@ -121,10 +119,8 @@ describe("a tool call that needs approval", () => {
         },
         (text) => text
       )
-      assert.deepStrictEqual(
-        explained.steps[0]?.tools.map(({ approval }) => approval?.outcome),
-        ["approved", undefined, "approved"]
-      )
+      const outcomes = explained.steps[0]?.tools.map(({ approval }) => approval?.outcome)
+      assert.deepStrictEqual(outcomes, ["approved", undefined, "approved"])
       assert.include(explained.steps[0]?.tools[0]?.approval?.words, "was approved by a test")
     })
   )

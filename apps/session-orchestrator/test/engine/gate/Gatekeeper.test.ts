@@ -191,7 +191,10 @@ describe("a gatekeeper", () => {
     const due = new Turn(clock, gatekeeper, 1_000, "plain")
     clock.move(6_000)
     expect(due.tickets).toEqual([])
-    expect(gatekeeper.view).toMatchObject({ held: 1, waiting: 1 })
+    const { now, nextTryAt, ...view } = { now: clock.now(), ...gatekeeper.view }
+    const last = { failure: overloaded, at: now - 6_000 }
+    expect(view).toEqual({ held: 1, waiting: 1, phase: "open", underway: 4, room: 4, last, answeredAt: now - 6_000 })
+    expect(nextTryAt).toBe(now - 6_000 + 601_000)
     call?.ended()
     expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
       [false, false, 5_000]
@@ -209,14 +212,8 @@ describe("a gatekeeper", () => {
       gatekeeper.due(sleeper)
       return sleeper
     }
-    const wait = {
-      gatekeeper,
-      turnId: Ids.TurnId.make("t"),
-      mayShare: true,
-      since: 0,
-      waitMs: 1_000,
-      notBefore: Infinity
-    }
+    const turnId = Ids.TurnId.make("t")
+    const wait = { gatekeeper, turnId, mayShare: true, since: 0, waitMs: 1_000, notBefore: Infinity }
     const parts = { isWanted: false, held: () => {}, wake: (ticket: GateTicket) => void tickets.push(ticket) }
     const first = enter({ ...wait, ...parts })
     clock.move(5_000)
@@ -248,7 +245,8 @@ describe("a gatekeeper", () => {
     one.answered()
     one.ended()
     two.answered()
-    expect(gatekeeper.view).toMatchObject({ room, underway: 0 })
+    const at = { answeredAt: 1_000_000, nextTryAt: Infinity, last: { failure: overloaded, at: 1_000_000 } }
+    expect(gatekeeper.view).toEqual({ ...at, room, underway: 0, phase: "open", held: 0, waiting: 0 })
   })
 
   it("rule X5: a held turn is announced after 15 s, and then half as often each time; ten minutes after the last answer it calls", () => {
@@ -271,7 +269,8 @@ describe("a gatekeeper", () => {
       gatekeeper.begin(undefined).failed(unheeded)
       gatekeeper.begin(undefined, gatekeeper.admit()).failed(unheeded)
     }
-    expect(gatekeeper.view).toMatchObject({ phase: "open", last: undefined, underway: 0 })
+    const none = { phase: "open", last: undefined, underway: 0, held: 0, waiting: 0, answeredAt: 0 }
+    expect(gatekeeper.view).toEqual({ ...none, nextTryAt: Infinity, room: Infinity })
   })
 
   it("rule X5: a ticket that is given back takes no place, and its early wake is not paid", () => {

@@ -31,21 +31,10 @@ describe("the used limits", () => {
 
   it("are known until they begin anew, the most used first, and their credential is not asked for without a limit", () => {
     const limits = new UsedLimits()
-    limits.take(
-      "anthropic",
-      () => "client a",
-      { ...headers(0.2, NOW + HOUR), ...headers(0.7, NOW + 9 * HOUR, "7d") },
-      NOW
-    )
-    const names = (at: number) => limits.read(at).map(({ name, used }) => [name, used])
-    expect([names(NOW), names(NOW + HOUR), names(NOW + 9 * HOUR)]).toEqual([
-      [
-        ["7d", 0.7],
-        ["5h", 0.2]
-      ],
-      [["7d", 0.7]],
-      []
-    ])
+    const used = { ...headers(0.2, NOW + HOUR), ...headers(0.7, NOW + 9 * HOUR, "7d") }
+    limits.take("anthropic", () => "client a", used, NOW)
+    const names = (at: number) => limits.read(at).map(({ name, used }) => `${name} ${used}`)
+    expect([names(NOW), names(NOW + HOUR), names(NOW + 9 * HOUR)]).toEqual([["7d 0.7", "5h 0.2"], ["7d 0.7"], []])
     const ended = (at: number) => limits.ended(at).map(({ name }) => name)
     expect([ended(NOW), ended(NOW + HOUR), ended(NOW + HOUR), names(NOW).length]).toEqual([[], ["5h"], [], 1])
     const asked = () => expect.fail("it has no limit")

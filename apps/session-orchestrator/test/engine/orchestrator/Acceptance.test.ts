@@ -101,10 +101,8 @@ describe("a turn that is brought into memory", () => {
       assert.deepStrictEqual(done, ["add turn-1"])
       const stored = yield* parts.store.turnEvents(turnId(1))
       assert.isNotEmpty(stored)
-      assert.deepStrictEqual(
-        watcher.take().map(({ id }) => id),
-        stored.map(({ id }) => id)
-      )
+      const idsOf = (of: ReadonlyArray<{ readonly id: number | undefined }>) => of.map(({ id }) => id)
+      assert.deepStrictEqual(idsOf(watcher.take()), idsOf(stored))
     })
   )
 })
@@ -132,23 +130,28 @@ describe("turns that an earlier process has left", () => {
     })
   )
 
-  it.effect("rule X14: come last if they were in progress at three deaths in a row, and ten of them are named", () =>
-    logged(function* (lines) {
-      const { accepted, dependencies, died, done } = yield* given
-      for (let n = 1; n <= 12; n++) {
-        yield* accepted(n, n)
-        yield* died(n, n === 5 ? 2 : 3)
-      }
-      yield* accepted(13, 1)
-      yield* Orchestrator.takeUp(dependencies(), Condition.make())
-      // The turns behind a suspect in its conversation wait too.
-      const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
-      assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
-      const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
-      assert.deepStrictEqual(lines.slice(0, -1), [
-        "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
-          `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
-      ])
-    })
+  it.effect.each([
+    [11, ""],
+    [12, " …"]
+  ] as const)(
+    "rule X14: come last if they were in progress at three deaths in a row, and ten of them are named",
+    ([left, more]) =>
+      logged(function* (lines) {
+        const { accepted, dependencies, died, done } = yield* given
+        for (let n = 1; n <= left; n++) {
+          yield* accepted(n, n)
+          yield* died(n, n === 5 ? 2 : 3)
+        }
+        yield* accepted(13, 1)
+        yield* Orchestrator.takeUp(dependencies(), Condition.make())
+        // The turns behind a suspect in its conversation wait too.
+        const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12].filter((n) => n <= left)
+        assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
+        const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
+        assert.deepStrictEqual(lines.slice(0, -1), [
+          `Warn ${left - 1} turn(s) were in progress at 3 deaths of their process in a row. They are ` +
+            `taken up after the others, one at a time: ${names(suspects.slice(0, 10))}${more}`
+        ])
+      })
   )
 })

@@ -221,10 +221,8 @@ describe("an abort of a queued turn", () => {
           assert.deepStrictEqual((yield* conversations.state(c)).queued, [b, c3])
           assert.isTrue(yield* conversations.abort(c, b))
           // On disk, with the turn before it still open.
-          assert.deepStrictEqual(
-            (yield* Logged.tail()).map((open) => open.turnId),
-            [turnId, c3]
-          )
+          const open = (yield* Logged.tail()).map((open) => open.turnId)
+          assert.deepStrictEqual(open, [turnId, c3])
           const state = yield* conversations.state(c)
           assert.deepStrictEqual([state.status, state.turnId, state.queued], ["retrying", turnId, [c3]])
           assert.deepInclude((yield* Fiber.join(caller)).end, { status: "aborted", attempts: 0, queued: true })
@@ -233,10 +231,8 @@ describe("an abort of a queued turn", () => {
           assert.isFalse(yield* conversations.abort(c, b))
           // Sent again it is the same turn, which has ended; and a retry is about the last turn that ran.
           assert.strictEqual(yield* conversations.prompt(c, { prompt: "Prompt b", turnId: b }), b)
-          assert.strictEqual(
-            (yield* store.lastTurn(c)).pipe((last) => (last._tag === "Some" ? last.value.turnId : "")),
-            c3
-          )
+          const last = (yield* store.lastTurn(c)).pipe((last) => (last._tag === "Some" ? last.value.turnId : ""))
+          assert.strictEqual(last, c3)
           assert.isTrue(yield* conversations.abort(c, c3))
           const refusal = yield* Effect.flip(conversations.retry(c, {}))
           assert.include(refusal.message, "turn a has not ended")

@@ -33,10 +33,8 @@ describe("an abort of a queued turn", () => {
         assert.isUndefined(released.pollUnsafe())
         yield* Deferred.succeed(door, undefined)
         yield* Fiber.join(released)
-        assert.deepStrictEqual(
-          (yield* log.tail(c)).map(({ turnId }) => turnId),
-          [turnId]
-        )
+        const open = (yield* log.tail(c)).map(({ turnId }) => turnId)
+        assert.deepStrictEqual(open, [turnId])
         yield* Fiber.await(aborted)
       }
     )
@@ -87,10 +85,8 @@ describe("an abort of a queued turn", () => {
           yield* TestClock.adjust("1 second")
           const stored = Array.from(yield* Stream.runCollect(log.events(c, 0)), ({ id }) => id)
           assert.isTrue(isLost)
-          assert.deepStrictEqual(
-            watcher.seen.flatMap(({ id }) => id ?? []),
-            stored
-          )
+          const seen = watcher.seen.flatMap(({ id }) => id ?? [])
+          assert.deepStrictEqual(seen, stored)
         }
       )
     })

@@ -108,15 +108,8 @@ describe("a turn that is sealed without being run", () => {
     assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "error", "turn-end"])
     const over = yield* sealed([...waited, GivenRecords.completed(1, 8_000)], [opened, closed(0)])
     assert.deepStrictEqual(over.types, ["turn-start", "retry-end", "error", "turn-end"])
-    const next = yield* sealed(
-      [
-        ...waited,
-        GivenRecords.completed(1, 8_000),
-        GivenRecords.failed(0, 9_000, 1),
-        GivenRecords.retry(0, 5_000, 14_000, 1)
-      ],
-      [opened, closed(0)]
-    )
+    const second = [GivenRecords.failed(0, 9_000, 1), GivenRecords.retry(0, 5_000, 14_000, 1)]
+    const next = yield* sealed([...waited, GivenRecords.completed(1, 8_000), ...second], [opened, closed(0)])
     assert.deepStrictEqual(next.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
     assert.deepInclude(next.end, { steps: 1, attempts: 3 })
   })

@@ -120,6 +120,11 @@ describe("a hub", () => {
     const file: TurnEvent.FileEvent = { type: "file", ...ids, file: { type: "file", mediaType: "a/b", data: "" } }
     const voided: StoredEvent = { id: 1, event: { type: "step-discarded", ...ids, step: 0, message: "" }, json: "{}" }
     const again = (hub: Hub) => (hub.live(stepStart), text(hub))
+    const shown = (hub: Hub, show: () => void) => {
+      const subscriber = hub.subscribe()
+      show()
+      subscriber.close()
+    }
     const cases: ReadonlyArray<readonly [isWithdrawn: boolean, act: (hub: Hub) => void]> = [
       [true, text],
       // Before the content, in the middle of it, and gone since: read or not.
@@ -127,20 +132,13 @@ describe("a hub", () => {
       [false, (hub) => (text(hub), hub.subscribe(ids.turnId))],
       [false, (hub) => (text(hub), hub.subscribe().close(), text(hub))],
       [false, (hub) => (hub.subscribe().close(), hub.subscribe(), hub.live(file), text(hub))],
+      [false, (hub) => (shown(hub, () => hub.live({ ...delta("a"), type: "reasoning-delta" })), text(hub))],
+      [true, (hub) => (hub.subscribe(), hub.live(GivenTurn.retry(ids)))],
       // Subscribers of another turn, of the step before its content, and of a step that is void.
       [true, (hub) => (hub.subscribe(other), text(hub), hub.subscribe(other))],
       [true, (hub) => (hub.subscribe().close(), text(hub))],
       [true, (hub) => (text(hub), hub.subscribe().close(), hub.persisted([voided]), again(hub))],
-      [
-        true,
-        (hub) => {
-          const subscriber = hub.subscribe()
-          text(hub)
-          hub.restarted()
-          subscriber.close()
-          again(hub)
-        }
-      ]
+      [true, (hub) => (shown(hub, () => (text(hub), hub.restarted())), again(hub))]
     ]
     for (const [isWithdrawn, act] of cases) {
       const hub = new Hub()

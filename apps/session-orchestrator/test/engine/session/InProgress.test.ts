@@ -78,16 +78,16 @@ it("clients that come later get what is not on disk; a turn answers from its fir
     ["step-start provider-retry", here, false, start, wait],
     ["step-start provider-retry", here, false, start, { ...wait, delayMs: 1 }],
     ["step-start", here, false, start, wait, { ...wait, delayMs: 0 }],
-    ["step-start text-delta", here, true, start, wait, delta],
+    ["step-start text5", here, true, start, wait, delta],
     ["step-start file", here, true, start, wait, file],
-    ["step-start text-delta reasoning-delta file text-delta", here, true, start, delta, delta, thought, file, delta],
+    ["step-start text10 reasoning5 file text5", here, true, start, delta, delta, thought, file, delta],
     ["step-start", here, false, wait, start],
     ["step-start", here, false, start, wait, over],
     ["step-start provider-retry", there, false, start, wait, GivenTurn.modelChange(there)],
     ["", here, false, start, delta, wait, GivenTurn.stepDiscarded("")],
     ["", here, true, start, delta, wait, answer],
     ["", here, false, start, delta, answer, results],
-    ["text-delta", here, true, start, delta, answer, results, delta],
+    ["text5", here, true, start, delta, answer, results, delta],
     ["tools-missing provider-retry", undefined, false, wait, missing],
     ["tools-missing step-start", here, false, missing, start],
     ["step-start", here, false, { ...missing, until: 5 }, start],
@@ -99,7 +99,8 @@ it("clients that come later get what is not on disk; a turn answers from its fir
       if (TurnEvent.isPersisted(event)) turn.persisted(event)
       else turn.live(event)
     }
-    const typesOf = () => turn.events().map(({ type }) => type)
+    const typesOf = () =>
+      turn.events().map((event) => event.type.replace("-delta", "delta" in event ? String(event.delta.length) : ""))
     expect([typesOf().join(" "), turn.target, turn.isAnswering]).toEqual([types, target, answers])
     turn.withdraw()
     expect(turn.contentOf).toBeUndefined()

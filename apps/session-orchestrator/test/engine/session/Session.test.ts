@@ -14,17 +14,9 @@ const line = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   const made: Array<string> = []
   const first = yield* Deferred.make<string, StorageError>()
   const pass = (name: string, call: Effect.Effect<string, StorageError>) =>
-    Effect.forkChild(
-      Effect.exit(
-        session.inOrder(
-          Effect.andThen(
-            Effect.sync(() => void made.push(name)),
-            call
-          )
-        )
-      ),
-      { startImmediately: true }
-    )
+    Effect.forkChild(Effect.exit(session.inOrder(Effect.suspend(() => (made.push(name), call)))), {
+      startImmediately: true
+    })
   const head = yield* pass("first", Deferred.await(first))
   const behind = yield* Effect.forEach(names, (name) => pass(name, Effect.succeed(name)))
   return { first, head, behind: Effect.forEach(behind, Fiber.join), made, pass }

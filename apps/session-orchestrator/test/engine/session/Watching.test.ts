@@ -127,10 +127,9 @@ describe("a watcher", () => {
           if (isPushed) yield* arrived
         }
         yield* Fiber.join(fiber)
-        assert.deepStrictEqual(
-          frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
-          driven.disk.flatMap(({ event, id }) => (isOfTurn && event === queuedEnd ? [] : [id]))
-        )
+        const given = frames.flatMap(({ id }) => (id === undefined ? [] : [id]))
+        const stored = driven.disk.flatMap(({ event, id }) => (isOfTurn && event === queuedEnd ? [] : [id]))
+        assert.deepStrictEqual(given, stored)
         const { answers, current, streamed } = shownBy(frames)
         assert.deepStrictEqual({ answers, current }, { answers: shownBy(driven.disk).answers, current: "" })
         // Every word of an answer that was unfinished when the disk was read has been streamed. The end of a chain of retries is written together
@@ -205,15 +204,11 @@ describe("between the disk and the hub", () => {
     for (const after of [undefined, earlier.id - 1, earlier.id]) {
       const [one = [], two = []] = yield* begunBy(text, after)
       const last = one.at(-1) ?? assert.fail("nothing arrived")
-      assert.deepStrictEqual(
-        last.map(({ event }) => event),
-        [stepStart(1), delta(text)]
-      )
+      const inProgress = last.map(({ event }) => event)
+      assert.deepStrictEqual(inProgress, [stepStart(1), delta(text)])
       assert.strictEqual(two.at(-1), last)
-      assert.deepStrictEqual(
-        one.slice(0, -1).flatMap((chunk) => chunk.map(({ event }) => event)),
-        after === earlier.id ? [] : [earlier.event]
-      )
+      const before = one.slice(0, -1).flatMap((chunk) => chunk.map(({ event }) => event))
+      assert.deepStrictEqual(before, after === earlier.id ? [] : [earlier.event])
     }
   })
 

@@ -107,18 +107,11 @@ gated("rule X1, X5: the record of a wait has what the gate keeps of the turn, bu
 gated("Admission.A1: a wait that a person's command ends gives its ticket back, or has one for the call", function* () {
   const gates = yield* Gates.Gates
   const gatekeeper = gates.of(request) ?? expect.fail("it has no gate")
-  const awaited = {
-    gatekeeper,
-    turnId: request.turnId,
-    since: 0,
-    waitMs: 5,
-    notBefore: 0,
-    isWanted: false,
-    mayShare: true
-  }
+  const { turnId } = request
+  const awaited = { gatekeeper, turnId, since: 0, waitMs: 5, notBefore: 0, isWanted: false, mayShare: true }
   const by = { commandId: "c", origin: "a test" }
   const underwayAfter = (wake: RetryStrategy.Wake) => {
-    const turn = new TurnLife(request.turnId)
+    const turn = new TurnLife(turnId)
     turn.hold("ticket", gatekeeper.admit())
     expect(Admission.atGate(wake, turn, awaited)).toEqual(wake)
     const { underway } = gatekeeper.view

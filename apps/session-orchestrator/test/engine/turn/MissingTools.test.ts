@@ -56,10 +56,10 @@ describe("a turn whose tool server is not up", () => {
         const events = missingIn(seen)
         assert.deepStrictEqual(events[0]?.servers, [{ server: "files", message: because }])
         assert.isTrue(events.every(({ until }) => until === undefined))
-        assert.deepStrictEqual(
-          log.lines.filter((line) => line.includes("without the tools")),
-          [`Warn Turn ${turnId} runs without the tools of files (${because}), until it is up.`]
-        )
+        const warnings = log.lines.filter((line) => line.includes("without the tools"))
+        assert.deepStrictEqual(warnings, [
+          `Warn Turn ${turnId} runs without the tools of files (${because}), until it is up.`
+        ])
         assert.strictEqual(yield* Effect.map(conversations.result(turnId), ({ end }) => end.status), "completed")
       }
     ).pipe(Effect.provide(log.layer))
@@ -104,10 +104,8 @@ describe("a turn whose tool server is not up", () => {
       yield* Fiber.join(held)
       yield* Fiber.join(yield* run())
       yield* Fiber.join(yield* run([]))
-      assert.deepStrictEqual(
-        provider.requests.map(({ tools = [] }) => tools.map(({ name }) => name)),
-        [[], ["read"], ["read"], []]
-      )
+      const offered = provider.requests.map(({ tools = [] }) => tools.map(({ name }) => name))
+      assert.deepStrictEqual(offered, [[], ["read"], ["read"], []])
     })
   })
 
