@@ -703,6 +703,69 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the waits have different numbers either way"
   },
   {
+    path: "apps/session-orchestrator/src/base/system/Descriptors.ts",
+    operator: "constant",
+    before: "0",
+    line: "let known = 0",
+    reason: "the first call counts before it is read"
+  },
+  {
+    path: "apps/session-orchestrator/src/base/text/LocalTime.ts",
+    operator: "constant",
+    before: "0",
+    line: 'const [hours = 0, minutes = 0] = time.split(":").map(Number)',
+    reason: "a time of day is checked before: it has its hours and its minutes"
+  },
+  {
+    path: "apps/session-orchestrator/src/base/tokens/ContextSize.ts",
+    operator: "constant",
+    before: "0",
+    line: "? (known.usage?.inputTokens ?? 0) + (known.usage?.outputTokens ?? 0)",
+    reason: "a message that is counted has its input tokens"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/Resolve.ts",
+    operator: "constant",
+    before: "0",
+    line: 'const runner = parseRunner(cluster.runner) ?? { host: "", port: 0 }',
+    reason: "an address of a runner that cannot be read is a problem of its setting, and ends before"
+  },
+  {
+    path: "apps/session-orchestrator/src/gateway/LimitGauges.ts",
+    operator: "constant",
+    before: "0",
+    line: "const { credential, name, provider, resetAt = 0 } = window",
+    reason: "a millisecond is less than the id is rounded to"
+  },
+  {
+    path: "apps/session-orchestrator/src/gateway/Holding.ts",
+    operator: "constant",
+    before: "0",
+    line: "const since = HeldCallIds.read(conversationId)?.since ?? 0",
+    reason: "the id of a held call has when it began"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/socket/SocketServer.ts",
+    operator: "constant",
+    before: "0",
+    line: "this.head.push(bytes[at] ?? 0)",
+    reason: "the index is within the bytes"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/socket/SocketServer.ts",
+    operator: "constant",
+    before: "0",
+    line: "const [first = 0, second = 0, ...rest] = this.head",
+    reason: "a byte of the head was added before, and a head of one byte is not read to its end"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/socket/SocketServer.ts",
+    operator: "constant",
+    before: "0",
+    line: "for (let n = 0; n < plain.length; n++) plain[n] = (plain[n] ?? 0) ^ (mask[(done + n) & 3] ?? 0)",
+    reason: "the indexes are within the bytes and within the mask"
+  },
+  {
     path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",

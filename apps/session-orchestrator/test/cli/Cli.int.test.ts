@@ -136,6 +136,8 @@ describe("holdfast", () => {
     const more = await run("--conversation", conversation, "--turn-id", "t-2", "More")
     expect(more).toMatchObject({ code: 0, stderr: `Turn t-2 of conversation ${conversation}.\n` })
     expect(await run("--conversation", conversation, "--system", "Be brief.", "Again")).toMatchObject({ code: 0 })
+    const debug = await holdfast(["run", ...model, "Hello"], { env: { ...env("d.db"), HOLDFAST_LOG_LEVEL: "debug" } })
+    expect(debug.stderr).toContain('"level":"DEBUG"')
     // The same turn id again is the same turn, and not a second one.
     const same = await run("--conversation", conversation, "--turn-id", "t-2", "More")
     expect(same).toEqual({ ...more, stderr: more.stderr.replace(".", ": it was sent before, and has ended.") })

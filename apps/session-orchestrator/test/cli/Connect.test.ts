@@ -50,14 +50,20 @@ describe("holdfast connect", () => {
     expect(stderr).toContain("--write sets it in ~/.pi/agent/models.json")
   })
 
-  It.effect("refuses a provider of a format that the client does not call in", function* () {
-    const claude = yield* CommandLine.run(["connect", "claude", "--provider", "openai"], { parts })
-    expect([claude.code, claude.stderr]).toEqual([
-      2,
-      expect.stringContaining('claude calls in the format anthropic, and "openai" has openai-compatible.')
-    ])
-    const codex = yield* CommandLine.run(["connect", "codex", "--provider", "anthropic", "--write"], { parts })
-    expect([codex.code, codex.stderr]).toEqual([2, expect.stringContaining("Nothing is translated")])
+  It.effect("refuses what cannot be set or taken back, and a format that the client does not call in", function* () {
+    for (const [args, environment, message] of [
+      ["claude --provider openai", {}, 'claude calls in the format anthropic, and "openai" has openai-compatible.'],
+      ["codex --provider anthropic --write", {}, "Nothing is translated"],
+      ["openai-sdk --write", {}, "openai-sdk has no configuration of its own: use the line above."],
+      ["claude --write", {}, "HOME is not set, so the client's configuration is not known."],
+      ["claude --undo", { HOME: "/home/a" }, "/home/a/.claude/settings.json was not changed by --write."]
+    ] as const) {
+      const refused = yield* CommandLine.run(["connect", ...args.split(" ")], {
+        parts: { environment },
+        isOnDisk: true
+      })
+      expect([refused.code, refused.stdout, refused.stderr]).toEqual([2, "", expect.stringContaining(message)])
+    }
   })
 
   It.effect("names the providers if the client's is not configured", function* () {

@@ -3,6 +3,7 @@ import { Duration, Redacted } from "effect"
 import * as Configurations from "./Configurations.ts"
 import * as Secrets from "../../src/config/redaction/Secrets.ts"
 
+const notifying = (notifications: object) => ({ file: { telemetry: { notifications } } })
 const telemetryOf = (given: Configurations.ConfigurationInput) => Configurations.config(given).telemetry
 
 describe("telemetry without settings", () => {
@@ -53,30 +54,22 @@ describe("traces", () => {
 
 describe("notifications", () => {
   it("take their address from a variable", () => {
-    const { notifications } = telemetryOf({
-      file: { telemetry: { notifications: { webhookEnv: "ONCALL" } } },
-      environment: { ONCALL: "https://hooks.example.org/T0/B0/abcdefgh" }
-    })
-    expect(notifications?.webhook && Redacted.value(notifications.webhook.url)).toBe(
-      "https://hooks.example.org/T0/B0/abcdefgh"
-    )
+    const ONCALL = "https://hooks.example.org/T0/B0/abcdefgh"
+    const { notifications } = telemetryOf({ ...notifying({ webhookEnv: "ONCALL" }), environment: { ONCALL } })
+    expect(notifications?.webhook && Redacted.value(notifications.webhook.url)).toBe(ONCALL)
     expect(notifications?.after).toEqual(Duration.minutes(5))
   })
 
   it("have the format that is asked for, with what it needs", () => {
     const email = { from: "a@b.example", to: "c@d.example" }
     const template = "{{text}}"
-    const formatOf = (format: string) =>
-      telemetryOf({
-        file: { telemetry: { notifications: { command: ["notify"], commandFormat: format, email, template } } }
-      }).notifications?.commandFormat
+    const formatOf = (commandFormat: string) =>
+      telemetryOf(notifying({ command: ["notify"], commandFormat, email, template })).notifications?.commandFormat
     expect(["email", "template", "slack"].map(formatOf)).toEqual([{ email }, { template }, "slack"])
   })
 
   it("have an address that is a secret, as a whole and by its path", () => {
-    const config = Configurations.config({
-      file: { telemetry: { notifications: { webhook: "https://hooks.example.org/T0/B0/abcdefgh" } } }
-    })
+    const config = Configurations.config(notifying({ webhook: "https://hooks.example.org/T0/B0/abcdefgh" }))
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     expect(redact("POST https://hooks.example.org/T0/B0/abcdefgh failed")).not.toContain("abcdefgh")
     expect(redact("POST /T0/B0/abcdefgh failed")).not.toContain("abcdefgh")
@@ -84,7 +77,6 @@ describe("notifications", () => {
 })
 
 describe("mistakes are named", () => {
-  const notifying = (notifications: object) => ({ file: { telemetry: { notifications } } })
   it.each<[string, Configurations.ConfigurationInput, ...ReadonlyArray<string>]>([
     [
       "notifications to nobody",

@@ -10,30 +10,20 @@ const tools = (tools: unknown, environment = {}) => ({ file: { tools }, environm
 
 describe("tools", () => {
   it("a server is a command or a url; the rest has defaults", () => {
+    const url = "https://tools.example.org/mcp"
+    const local = { command: "npx", args: ["-y", "server-files"] }
     const [files, remote] = Configurations.config(
       tools({
-        files: { command: "npx", args: ["-y", "server-files"], cwd: "./work", idempotent: ["read_*"] },
-        remote: {
-          url: "https://tools.example.org/mcp",
-          timeout: "5 minutes",
-          required: true,
-          allow: ["search"],
-          maxOutput: 2048
-        }
+        files: { ...local, cwd: "./work", idempotent: ["read_*"] },
+        remote: { url, timeout: "5 minutes", required: true, allow: ["search"], maxOutput: 2048 }
       })
     ).tools
-    expect(files?.reach).toEqual({
-      type: "stdio",
-      command: "npx",
-      args: ["-y", "server-files"],
-      env: {},
-      cwd: "/etc/work"
-    })
+    expect(files?.reach).toEqual({ type: "stdio", ...local, env: {}, cwd: "/etc/work" })
     expect(files?.timeout).toEqual(Duration.seconds(60))
     expect(files?.idempotent).toEqual(["read_*"])
     expect(files?.allow).toBeUndefined()
     expect([files?.isRequired, remote?.isRequired]).toEqual([false, true])
-    expect(remote?.reach).toEqual({ type: "http", url: "https://tools.example.org/mcp", headers: {} })
+    expect(remote?.reach).toEqual({ type: "http", url, headers: {} })
     expect(remote?.timeout).toEqual(Duration.minutes(5))
     expect(remote?.maxOutput).toBe(2048)
   })

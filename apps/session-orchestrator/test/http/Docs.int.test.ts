@@ -66,20 +66,20 @@ It.effect("the settings start Scalar over the API's document, with a token field
   const script = gunzipSync((yield* Effect.promise(DocsPage.settings)).gzipped).toString()
   const page = openAt("https://holdfast.example", "#tag/turns", script)
   expect(page.visited).toEqual([])
-  const [place, configuration] = page.started[0] ?? []
-  expect(place).toBe("#api")
-  expect(configuration).toMatchObject({
-    withDefaultFonts: false,
-    telemetry: false,
-    proxyUrl: "",
-    persistAuth: false,
-    authentication: { preferredSecurityScheme: "token" }
-  })
   // Its commands call the address of the page.
   const document = JSON.stringify(OpenApi.fromApi(Api.Api))
-  expect(JSON.stringify(Object(configuration).content)).toBe(
-    document.replaceAll("http://127.0.0.1:4747", "https://holdfast.example")
-  )
+  const content = JSON.parse(document.replaceAll("http://127.0.0.1:4747", "https://holdfast.example"))
+  const disabled = { telemetry: false, agent: { disabled: true }, mcp: { disabled: true }, persistAuth: false }
+  const shown = { withDefaultFonts: false, proxyUrl: "", hideClientButton: true, showDeveloperTools: "never" }
+  const configuration = {
+    ...disabled,
+    ...shown,
+    content,
+    authentication: { preferredSecurityScheme: "token" },
+    defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
+    defaultOpenAllTags: true
+  }
+  expect(page.started).toEqual([["#api", configuration]])
 })
 
 It.effect("every problem's type is the address of a section that explains it", function* () {

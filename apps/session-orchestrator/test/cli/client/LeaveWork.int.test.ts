@@ -52,12 +52,14 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       lines(waited.stdout).map((line) => line.split(" ").slice(0, 2).join(" ").replace(/:$/, "")),
       ["why completed", "how failed", `${ids[2]} completed`]
     )
-    const again = yield* submit("--json")
+    const screen = { stdout: false, stderr: true }
+    const again = yield* holdfast(service, ["submit", "--each", "night.jsonl", "--json"], { files, screen })
     assert.deepStrictEqual(
       lines(again.stdout).map((line) => JSON.parse(line)),
       ids.map((turnId) => ({ turnId, conversationId: turnId, isNew: false }))
     )
-    assert.include(again.stderr, "All 3 had been submitted before.")
+    const shown = [1, 2, 3].map((n) => `\r\u001b[J\r\u001b[J${n} of 3 submitted`).join("")
+    assert.strictEqual(again.stderr, `${shown}\r\u001b[JAll 3 had been submitted before.\n`)
     assert.strictEqual(service.provider.count(), 3)
 
     assert.deepInclude(yield* holdfast(service, ["answer", "why"]), { code: 0, stdout: "Because.\n", stderr: "" })

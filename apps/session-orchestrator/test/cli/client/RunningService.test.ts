@@ -42,7 +42,7 @@ describe("the words of a service that is not reached", () => {
   const away = (code: string) =>
     RunningService.wordsOf(
       new ClientError("unreachable", "The service at https://a:1 does not answer: fetch failed", {
-        cause: Object.assign(new Error(code), { code })
+        cause: Object.assign(new Error("no"), { code })
       })
     )
 
@@ -55,6 +55,11 @@ describe("the words of a service that is not reached", () => {
   })
 
   it("name an address of something else as that", () => {
+    const answers = [
+      new ClientError("unreachable", ""),
+      ...[503, 504].map((status) => new ClientError("busy", "", { status }))
+    ]
+    expect(answers.map(RunningService.isAway)).toEqual([true, true, false])
     const detail = "GET /v1/health: status 404, and no problem of a Holdfast service"
     expect(RunningService.wordsOf(new ClientError("invalid-response", detail))).toMatch(/is no Holdfast service.*--url/)
   })

@@ -34,9 +34,12 @@ describe("Terminal", () => {
     expect(written(false, "a\u202eb\u0000")).toEqual(["a\u202eb\u0000", "a\u202eb\u0000"])
   })
 
-  it("is as wide as its window", () => {
-    expect(columnsOf(120, 100)).toBe(100)
-    expect(columnsOf(120, undefined)).toBe(120)
+  it("is as wide as its window, or 80 where that is unknown: a terminal without a window reports 0", () => {
+    const [stdouts, stderrs] = [
+      [120, 120, undefined, 0, 120, 120],
+      [100, undefined, undefined, 0, 0, 1]
+    ]
+    expect(stdouts.map((stdout, n) => columnsOf(stdout, stderrs[n]))).toEqual([100, 120, 80, 80, 120, 1])
   })
 
   it("has colours on a terminal that supports them, or if they are forced", () => {
@@ -69,12 +72,5 @@ describe("Terminal", () => {
     expect(Terminal.paint(true, "red", "a")).toBe("\u001b[31ma\u001b[0m")
     expect(Terminal.paint(true, "red", "")).toBe("")
     expect(Terminal.paint(false, "red", "a")).toBe("a")
-  })
-
-  it("has the default width if the width is unknown: a terminal without a window reports 0", () => {
-    expect(columnsOf(undefined, undefined)).toBe(80)
-    expect(columnsOf(0, 0)).toBe(80)
-    expect(columnsOf(120, 0)).toBe(120)
-    expect(columnsOf(120, 1)).toBe(1)
   })
 })

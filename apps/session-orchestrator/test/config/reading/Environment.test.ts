@@ -25,12 +25,10 @@ describe("Environment", () => {
   })
 
   it("finds the variable and the flag of a setting", () => {
-    expect(Environment.nameOf("env", "server.port")).toBe("HOLDFAST_PORT")
-    expect(Environment.nameOf("env", "retry.profile")).toBe("HOLDFAST_RETRY_PROFILE")
-    expect(Environment.nameOf("env", "model")).toBe("HOLDFAST_MODEL")
+    const settings = ["server.port", "retry.profile", "model", "models", "server.nonsense"]
+    const variables = ["HOLDFAST_PORT", "HOLDFAST_RETRY_PROFILE", "HOLDFAST_MODEL", undefined, undefined]
+    expect(settings.map((name) => Environment.nameOf("env", name))).toEqual(variables)
     expect(Environment.nameOf("flag", "model")).toBe("--model")
-    expect(Environment.nameOf("env", "models")).toBeUndefined()
-    expect(Environment.nameOf("env", "server.nonsense")).toBeUndefined()
   })
 
   it("unknown variables with the prefix are pointed out, known ones are not", () => {

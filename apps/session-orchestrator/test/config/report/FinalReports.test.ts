@@ -4,7 +4,9 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import * as FinalReports from "../../../src/config/report/FinalReports.ts"
 
+const $id = "https://a.example/report"
 const schema = {
+  $id,
   type: "object",
   properties: { summary: { type: "string", format: "whatever" }, files: { type: "array", items: { type: "string" } } },
   required: ["summary"],
@@ -41,7 +43,7 @@ describe("a final report", () => {
   it("rule A12: whose check doubles with every reference of its schema is refused with the reason", () => {
     const doubled = (n: number) => ({ allOf: [{ $ref: `#/$defs/${n - 1}` }, { $ref: `#/$defs/${n - 1}` }] })
     const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [n, n === 0 ? {} : doubled(n)]))
-    const schema = { $defs, properties: { summary: { $ref: "#/$defs/59" } } }
+    const schema = { $id, $defs, properties: { summary: { $ref: "#/$defs/59" } } }
     const { validate } = FinalReports.make({ finalReport: { schema } }) ?? assert.fail("none")
     assert.include(validate({ summary: "done" }), "it could not be checked within 500ms")
   })
