@@ -22,12 +22,12 @@ describe("an address in a request", () => {
     expect(Posting.refusalOf(url)).toMatch(/private/)
   })
 
-  it.each(["ftp://example.org/", "file:///etc/passwd", "example.org", "http://user:key@example.org/", ""])(
-    "is refused if it is none of http: %j",
-    (url) => {
-      expect(Posting.refusalOf(url)).toMatch(/expected/)
-    }
-  )
+  it.each(
+    "ftp://example.org/ file:///etc/passwd example.org http://user@example.org/ http://:key@example.org/".split(" ")
+  )("is refused if it is none of http, or has a user: %j", (url) => {
+    expect(Posting.refusalOf(url)).toMatch(/expected/)
+    expect([Posting.refusalOf(""), Posting.isPublic(url)]).toEqual(["expected an http or https address", false])
+  })
 
   it.each(["https://example.org/hook?x=1", "http://8.8.8.8/", "https://[2606:4700::1111]/", "https://172.32.0.1/"])(
     "is accepted if it is public: %s",

@@ -1,5 +1,5 @@
 /** Tests deliveries from an outbox under a test clock: retries, order, deaths, limits; and the report of the day. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Deferred, type Duration, Effect, Fiber, Queue, Redacted, Schedule, Stream } from "effect"
@@ -167,21 +167,6 @@ describe("deliveries", () => {
     )
     yield* pass(kind, 100, "1 hour")
     assert.deepStrictEqual([taken.length, taken[0]?.[0], taken[1]?.[0]], [1 + 12, "a1", "a2"])
-  })
-
-  it("rule X12, X15: the end of a turn is tried for three days, and a notice for two hours", () => {
-    const refused: Failure.Failure = { reason: "refused", message: "", retryable: false }
-    const asked = { ...busy, hint: { retryAfterMs: Infinity, source: "retry-after" } }
-    const secondsOf = (patience: Deliveries.MessageKind["patience"]) =>
-      [
-        ...Array.from({ length: 12 }, (_, n) => Deliveries.waitAfter(patience, n + 1, busy)),
-        ...[asked, refused, { ...refused, status: 404 }].map((failure) => Deliveries.waitAfter(patience, 1, failure))
-      ].map((ms = 0) => ms / 1_000)
-    const [hour, day] = [3_600, 86_400]
-    const ends = [5, 30, 120, 600, 1_800, hour, 3 * hour, 6 * hour, 12 * hour, day, day, 0, day, 0, 5]
-    assert.deepStrictEqual(secondsOf(Deliveries.OF_TURN_ENDS), ends)
-    const notices = [1, 5, 30, 120, 600, 1_800, 1_800, 1_800, 0, 0, 0, 0, hour, 0, 0]
-    assert.deepStrictEqual(secondsOf(Deliveries.OF_NOTICES), notices)
   })
 })
 

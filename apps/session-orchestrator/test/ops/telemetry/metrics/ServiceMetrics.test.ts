@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Ids } from "@holdfast/wire"
-import { Effect, Layer } from "effect"
+import { Commands, Ids } from "@holdfast/wire"
+import { Effect, Layer, Metric } from "effect"
 import { Conversations } from "../../../../src/engine/conversation/Conversations.ts"
 import * as ServiceMetrics from "../../../../src/ops/telemetry/metrics/ServiceMetrics.ts"
 import { waits, withService } from "../../../engine/conversation/ConversationSetup.ts"
@@ -21,7 +21,17 @@ describe("commands that are counted", () => {
         assert.isFalse(yield* counted.abort(conversationId, other))
         assert.isFalse(yield* counted.steer({ type: "retry-now", conversationId }, "a test", other))
         assert.isTrue(yield* counted.abort(conversationId, turnId))
+        const series = (yield* Metric.snapshot).filter(({ id }) => id === "holdfast_commands_total")
+        assert.lengthOf(series, 3 * Commands.names().length)
+        const counts = series.map(({ attributes, state }) => ({ ...attributes, ...state }))
+        const some = counts.filter((one) => !("count" in one) || one.count !== 0)
+        assert.deepStrictEqual(some, [
+          { command: "prompt", outcome: "done", count: 1, incremental: true },
+          { command: "abort", outcome: "done", count: 1, incremental: true },
+          { command: "abort", outcome: "idle", count: 1, incremental: true },
+          { command: "retry-now", outcome: "idle", count: 1, incremental: true }
+        ])
       }
-    )
+    ).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
   )
 })

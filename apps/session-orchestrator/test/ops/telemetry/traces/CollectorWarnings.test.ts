@@ -8,14 +8,14 @@ import * as It from "../../../It.ts"
 /** Tests the log lines about a collector's answers. */
 const collector = () => {
   const { layer, lines } = It.logged()
-  let answer: number | "hangs" | "breaks" = 200
+  let answer: number | "hangs" | Error = 200
   const client = HttpClient.make((request) =>
     Effect.suspend(() => {
       if (answer === "hangs") return Effect.never
       if (typeof answer === "number") {
         return Effect.succeed(HttpClientResponse.fromWeb(request, new Response("", { status: answer })))
       }
-      const reason = new HttpClientError.TransportError({ request, cause: new Error("connect ECONNREFUSED") })
+      const reason = new HttpClientError.TransportError({ request, cause: answer })
       return Effect.fail(new HttpClientError.HttpClientError({ reason }))
     })
   )
@@ -49,8 +49,10 @@ describe("a collector", () => {
     assert.deepStrictEqual(yield* answers(503, 9), [])
     assert.deepStrictEqual(yield* answers(201), AGAIN)
     assert.deepStrictEqual(yield* answers(200), [])
-    assert.deepStrictEqual(yield* answers("breaks", 3), [])
-    assert.deepStrictEqual(yield* answers("breaks"), lost("connect ECONNREFUSED"))
+    assert.deepStrictEqual(yield* answers(new Error("connect ECONNREFUSED"), 3), [])
+    assert.deepStrictEqual(yield* answers(new Error("connect ECONNREFUSED")), lost("connect ECONNREFUSED"))
+    assert.deepStrictEqual(yield* answers(200), AGAIN)
+    assert.deepStrictEqual(yield* answers(new Error(""), 4), lost("Transport error (POST http://collector)"))
   })
 
   It.effect("is reported at once if it refuses, or does not answer within ten seconds", function* () {

@@ -126,6 +126,8 @@ describe("spans", () => {
     const compacted = { _tag: "Compacted", usage: { inputTokens: 7 } } as Observer.CompactionEnded["outcome"]
     const given = { ...Observations.place, attempt: 1, startedAt: 1_500, outcome: compacted }
     expect(Spans.ofCompaction(given)[0]?.attributes).toMatchObject({ "gen_ai.usage.input_tokens": 7 })
+    const failed = { _tag: "Failed", failure: Observations.overloaded, spread: 0, endedAt: 1 } as const
+    expect(Spans.ofCompaction({ ...given, outcome: failed })[0]?.error).toBe("overloaded")
     const errorOf = (tool: Parameters<typeof Observations.tool>[0]) => Spans.ofTool(Observations.tool(tool))[0]?.error
     const malformed = { ...Observations.tool().call, malformed: "{" }
     expect([{}, { isError: true }, { call: malformed, isError: true }].map(errorOf)).toEqual([
