@@ -137,7 +137,7 @@ describe("an incident", () => {
     expect(told().map(([type]) => type)).toEqual(["incident-began", "incident-gave-up"])
     expect(memory.notices().at(-1)).toMatchObject({
       incidentId: "openai/gpt-5@0",
-      at: new Date(at + 3 + Incidents.SETTLE_MS).toISOString(),
+      at: new Date(at + 3 + 10_000).toISOString(),
       waiting: 0,
       failed: 2,
       aborted: 1,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { labelValues, LONGEST, OTHER } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import { labelValues, OTHER } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
 
 const asIs = (name: string) => name
 
@@ -20,9 +20,14 @@ describe("labels", () => {
     expect(["a", "b", "gpt-5", "a", "c"].map((name) => labels(name))).toEqual(["a", OTHER, "gpt-5", "a", OTHER])
   })
 
-  it("have a limited length", () => {
-    expect(labelValues([], asIs)("x".repeat(LONGEST + 1))).toBe(OTHER)
-    expect(labelValues([], asIs)("x".repeat(LONGEST))).toBe("x".repeat(LONGEST))
+  it("have a limited length, and there are fifty of them beside the configured ones", () => {
+    expect(labelValues([], asIs)("x".repeat(101))).toBe(OTHER)
+    expect(labelValues([], asIs)("x".repeat(100))).toBe("x".repeat(100))
+    expect(
+      Array.from({ length: 51 }, (_, n) => `${n}`)
+        .map(labelValues([], asIs))
+        .indexOf(OTHER)
+    ).toBe(50)
   })
 
   it("are no secrets", () => {

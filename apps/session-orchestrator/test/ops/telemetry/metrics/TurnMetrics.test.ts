@@ -209,6 +209,7 @@ describe("the counts", () => {
     const names = () => series().map(({ name }) => name)
     for (const status of statuses) assert.include(names(), `turns_sealed status=${status}`)
     assert.include(names(), "waits_ended by=early")
+    assert.isTrue(series().every(({ state }) => !("incremental" in state) || state.incremental))
     assert.notInclude(names().join(), "provider=")
     listeners.decision?.(Observations.decision())
     assert.include(names(), `attempts ${AT} status=network`)
