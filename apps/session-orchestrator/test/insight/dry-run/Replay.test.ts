@@ -342,6 +342,38 @@ describe("a replay under another configuration", () => {
     assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 1_000 })
   })
 
+  It.effect("rule X10: follows tools, lost attempts and rejected answers, up to what differs", function* () {
+    const call = { type: "tool-call", toolCallId: "c", toolName: "look", input: {} }
+    const calls = record("Attempt", 0, { _tag: "Completed", content: [call], endedAt: 500, finishReason: "tool-calls" })
+    const busy = failed(0, 500)
+    const whole = record("Attempt", 0, { ...Object(busy.value), whole: true })
+    const tool = record("Tool", 0, { content: "Here", isError: false, endedAt: 4_000 })
+    const lost = record("Attempt", 0, { _tag: "Lost", endedAt: 500 })
+    const wrong = failed(0, 500, { ...overloaded, reason: "bad-request", retryable: false })
+    const waited = [woken(0, 5_500), completed(1, 9_000)]
+    const asRecorded: ReadonlyArray<ReadonlyArray<Records.TurnRecord>> = [
+      [calls, tool, { ...completed(0, 9_000), step: 1 }],
+      [lost, completed(1, 9_000)],
+      [whole, retry(0, 5_000, 5_500), ...waited],
+      [busy, retry(0, 5_000, 5_500), ...waited],
+      [busy, retry(0, 5_001, 5_500), ...waited],
+      [busy, retry(1, 5_000, 5_500), ...waited],
+      [busy, gaveUp(0), completed(1, 9_000)],
+      [wrong, gaveUp(0, "not-retryable"), completed(1, 9_000)],
+      [wrong, gaveUp(0), completed(1, 9_000)]
+    ]
+    const followed: Array<string> = []
+    for (const records of asRecorded) {
+      const recording = recordingOf(turnOf("t", records, endOf("t", "completed", 9_000)))
+      const { turns, would } = yield* replay(recording, plain)
+      const [course] = would.turns
+      followed.push(`${Object.values(turns[0]?.followed ?? {}).join("-")} ${course?.calls.length} ${course?.end?.at}`)
+    }
+    // The decisions that were made again, when it left its record, its calls, and its end.
+    const left = ["0-500 3 19499", "0-500 2 9000", "0-500 2 14000", "1 1 500", "0-500 1 500"]
+    assert.deepStrictEqual(followed, ["0 2 9000", "0 1 9000", "1 2 9000", "1 2 9000", ...left])
+  })
+
   It.effect("a failure of the request itself stays with its turn", function* () {
     const tooLong: Failure.Failure = { reason: "bad-request", message: "no", retryable: false, status: 400 }
     const records = [failed(0, 500, tooLong), gaveUp(0, "not-retryable")]

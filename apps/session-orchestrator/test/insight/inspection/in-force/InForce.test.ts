@@ -32,7 +32,7 @@ const everything = (secrets: ReadonlyArray<string>): Configurations.Configuratio
         "own/c": { files: [] },
         "claude/d": { body: { m: 1 } }
       },
-      prices: { "own/m": { input: 1, output: 2, cachedInput: 0.5, cacheWrite: 3 } },
+      prices: { "own/m": { input: 1, output: 2, cachedInput: 0.5, cacheWrite: 3 }, "own/n": { input: 1, output: 2 } },
       spend: [{ per: "tag", tag: "nightly", tokens: 7, then: "fail" }],
       providers: {
         own: {
@@ -82,7 +82,6 @@ describe("the configuration in force", () => {
           model: "openai/gpt-5",
           retry: { profile: "interactive", maxRetries: 9, routing: { type: "fallback-chain", cooldown: "1 hour" } },
           spend: [{ per: "day", money: 5, then: "ask" }],
-          prices: { "openai/gpt-5": { input: 1, output: 2 } },
           systemPrompts: { night: "Be brief." }
         },
         environment: {
@@ -112,7 +111,6 @@ describe("the configuration in force", () => {
     expect(found.get("retry.requestTimeout.idle")?.source).toEqual({ from: "profile", name: "interactive" })
     expect(found.get("providers.openai")?.source).toEqual({ from: "environment", name: "OPENAI_API_KEY" })
     expect(found.get("spend[0]")).toEqual({ value: "a day, $5, then ask", source: { ...file, line: 7 } })
-    expect(found.get("prices.openai/gpt-5")?.value).toBe("$1 of input, $2 of output per million tokens")
     expect(found.get("systemPrompts.night")?.value).toBe("9 characters")
     expect(JSON.stringify(Array.from(found))).not.toContain("planted")
   })
@@ -131,6 +129,7 @@ describe("the configuration in force", () => {
       "models.own/b: no tools, image/png, text/plain",
       "models.own/c: no files",
       "prices.own/m: $1 of input, $2 of output, $0.5 of cached input, $3 of input written to the cache per million tokens",
+      "prices.own/n: $1 of input, $2 of output per million tokens",
       "spend[0]: a tag nightly, 7 tokens, then fail",
       'providers.own: openai-compatible at https://own.example.org/v1?key=[redacted], OWN_KEY=[redacted], NO_KEY not set, x-tenant: [redacted], authorization: [redacted], 1 calls at once, 2 requests a minute, 3 tokens a minute, body {"user":"[redacted]","nested":{"token":"[redacted]"}}',
       'providers.claude: anthropic at https://api.anthropic.com, CLAUDE_KEY not set, 4 tokens an answer, prompt caching, body of d {"m":1}',

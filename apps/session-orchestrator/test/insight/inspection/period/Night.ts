@@ -148,15 +148,8 @@ export const turns: ReadonlyArray<Given> = [
 
 // --- internal
 
-const endOf = ({
-  calls: attempts,
-  conversationId,
-  endedAt,
-  error,
-  state,
-  turnId,
-  usage
-}: Given): TurnRow["turn"]["end"] => {
+const endOf = (given: Given): TurnRow["turn"]["end"] => {
+  const { calls: attempts, conversationId, endedAt, error, state, turnId, usage } = given
   if (endedAt === undefined || state === "waiting" || state === "running" || state === "queued") return undefined
   const total = usage.map(({ tokens }) => tokens).reduce(Prices.add, Prices.NO_TOKENS)
   const isUnreported = usage.some((each) => each.isUnreported)
@@ -176,17 +169,8 @@ const endOf = ({
 }
 
 /** Its records: attempts with what they found, then those that saved a call or used tokens, and the waits. */
-const recordsOf = ({
-  changedFrom,
-  endpoints,
-  isCutShort,
-  question,
-  savedCalls,
-  state,
-  target,
-  usage,
-  waits
-}: Given) => {
+const recordsOf = (given: Given) => {
+  const { changedFrom, endpoints, isCutShort, question, savedCalls, state, target, usage, waits } = given
   const records: Array<Records.Stored> = []
   let number = 0
   const add = (name: string, value: unknown): void => void records.push({ name, value: JSON.stringify(value) })

@@ -113,26 +113,15 @@ describe("PeriodTally", () => {
   })
 
   it("names the conversations of several turns, by what they cost", () => {
-    const one = (id: string, conversation: string, input: number, target = Night.GPT) =>
-      Night.turn(id, {
-        conversationId: Ids.ConversationId.make(conversation),
-        target,
-        usage: [Night.used(target, input, 0)]
-      })
-    const { conversations } = reportOf(
-      [
-        one("1", "cheap", 100),
-        one("2", "dear", 900_000),
-        one("3", "cheap", 100),
-        one("8", "also", 100),
-        one("9", "also", 100),
-        one("4", "dear", 100_000),
-        one("5", "alone", 5e6),
-        one("6", "local", 7, "local/tiny"),
-        one("7", "local", 7, "local/tiny")
-      ],
-      Night.period
-    )
+    const one = (given: string) => {
+      const [id = "", conversation = "", input] = given.split(" ")
+      const target = conversation === "local" ? "local/tiny" : Night.GPT
+      const usage = [Night.used(target, Number(input), 0)]
+      return Night.turn(id, { conversationId: Ids.ConversationId.make(conversation), target, usage })
+    }
+    const dear = ["1 cheap 100", "2 dear 900000", "3 cheap 100", "8 also 100", "9 also 100", "4 dear 100000"]
+    const turns = [...dear, "5 alone 5000000", "6 local 7", "7 local 7"].map(one)
+    const { conversations } = reportOf(turns, Night.period)
     expect(conversations?.map(({ cost, inputTokens, name, turns }) => [name, turns, inputTokens, cost])).toEqual([
       ["dear", 2, 1_000_000, 1.25],
       ["also", 2, 200, 0.00025],
@@ -292,9 +281,8 @@ describe("PeriodTally", () => {
     const why = { reason: "overloaded", code: "529" } as const
     const endpoints = [{ target: Night.CLAUDE, at: Night.at("22:10"), why }]
     const given = { state: "aborted", endpoints, endedAt: Night.at("22:20") } as const
-    expect(reportOf([Night.turn("a", { ...given, isCutShort: true })]).outages[0]).toMatchObject({
-      endedAt: Night.at("22:20")
-    })
+    const [cut] = reportOf([Night.turn("a", { ...given, isCutShort: true })]).outages
+    expect(cut).toMatchObject({ endedAt: Night.at("22:20") })
     expect(reportOf([Night.turn("a", given)]).outages[0]).toMatchObject({ hasUnknownEnd: true })
   })
 
@@ -310,12 +298,10 @@ describe("PeriodTally", () => {
     const shortest = reportOf([Night.turn("a", { endpoints: down("01:00:00", "01:00:00.016") })])
     expect(shortest.line).toContain("a/b down under 1 s at 01:00")
     const minutes = Array.from({ length: 40 }, (_, n) => String(n + 10))
-    const many = reportOf([
-      Night.turn("b", { endpoints: minutes.flatMap((at) => down(`02:${at}:00`, `02:${at}:05`)) }),
-      Night.turn("c", { endpoints: minutes.flatMap((at) => down(`03:${at}:00`, `03:${at}:05`)) }),
-      Night.turn("d", { endpoints: minutes.flatMap((at) => down(`04:${at}:00`, `04:${at}:05`)) }),
-      Night.turn("e", { endpoints: down("05:00", "06:30") })
-    ])
+    const often = ["02", "03", "04"].map((hour) =>
+      Night.turn(hour, { endpoints: minutes.flatMap((at) => down(`${hour}:${at}:00`, `${hour}:${at}:05`)) })
+    )
+    const many = reportOf([...often, Night.turn("e", { endpoints: down("05:00", "06:30") })])
     expect(many.outages).toHaveLength(PeriodReport.MOST_OUTAGES)
     expect(many.outages.at(-1)).toMatchObject({ beganAt: Night.at("05:00") })
     expect(many.line).toMatch(/; a\/b down 05:00-06:30; 97 shorter outages$/)

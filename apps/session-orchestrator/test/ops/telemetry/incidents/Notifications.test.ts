@@ -68,6 +68,12 @@ const make = Effect.fnUntraced(function* (
 /** Time passes once what has been reported is written. */
 const later = (time: Duration.Input) => Effect.andThen(TestClock.adjust(0), TestClock.adjust(time))
 
+/** A process whose turns wait, until it ends. */
+const earlier = (memory: SharedMemory, time: Duration.Input, ids: ReadonlyArray<string>, settings = {}) =>
+  Effect.flatMap(make(memory, settings), ({ waits }) => (ids.forEach((id) => waits(0, id)), later(time))).pipe(
+    Effect.scoped
+  )
+
 describe("an incident", () => {
   It.effect("begins with the next attempt of turns that still wait: the earliest that has not passed", function* () {
     const { ends, memory, waits } = yield* make()
@@ -225,13 +231,7 @@ describe("an incident", () => {
 
   It.effect("begins and ends after a restart, with the turns that waited before", function* () {
     const memory = new SharedMemory()
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const { waits } = yield* make(memory, { isAlone: true })
-        waits(0)
-        yield* later("1 minute")
-      })
-    )
+    yield* earlier(memory, "1 minute", ["c1"], { isAlone: true })
     const { answers, open, told } = yield* make(memory, { isAlone: true })
     yield* later("5 minutes")
     expect(told()).toEqual([["incident-began", 5, 1]])
@@ -245,14 +245,7 @@ describe("an incident", () => {
 
 It.effect("rule X12: an answer while the incidents are read ends the one of an earlier process", function* () {
   const memory = new SharedMemory()
-  yield* Effect.scoped(
-    Effect.gen(function* () {
-      const { waits } = yield* make(memory)
-      waits(0)
-      waits(0, "c2")
-      yield* later("6 minutes")
-    })
-  )
+  yield* earlier(memory, "6 minutes", ["c1", "c2"])
   const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
   const { storage, uncounted } = memory
   const observed = memory.observed(listeners)
