@@ -15,38 +15,18 @@ const section: Document.Section = {
 
 describe("a document", () => {
   it("has its tables in columns and its commands on lines of their own, for a terminal", () => {
-    expect(Document.lines([section, { title: "Failed:", notes: [{ text: "1 because" }] }])).toEqual([
-      "",
-      "Outages",
-      "  ENDPOINT  CALLS",
-      "  a/m       12",
-      "  longer/m  3",
-      "  1 of *them*",
-      "    Set a key, then:",
-      "    holdfast retry --all",
-      "",
-      "Failed:",
-      "  1 because"
-    ])
+    const lines = Document.lines([section, { title: "Failed:", notes: [{ text: "1 because" }] }])
+    const table = "\nOutages\n  ENDPOINT  CALLS\n  a/m       12\n  longer/m  3\n"
+    const notes = "  1 of *them*\n    Set a key, then:\n    holdfast retry --all\n\nFailed:\n  1 because"
+    expect(lines.join("\n")).toBe(table + notes)
     const { hasHead: _, ...plain } = section
     expect(Document.lines([plain])).not.toContain("  ENDPOINT  CALLS")
   })
 
   it("has tables, escaped text and blocks of code as Markdown", () => {
-    expect(Document.markdown([section])).toEqual([
-      "",
-      "## Outages",
-      "",
-      "| Endpoint | Calls |",
-      "|---|---|",
-      "| a/m | 12 |",
-      "| longer/m | 3 |",
-      "- 1 of \\*them\\* Set a key, then:",
-      "",
-      "  ```sh",
-      "  holdfast retry --all",
-      "  ```"
-    ])
+    const table = "\n## Outages\n\n| Endpoint | Calls |\n|---|---|\n| a/m | 12 |\n| longer/m | 3 |\n"
+    const notes = "- 1 of \\*them\\* Set a key, then:\n\n  ```sh\n  holdfast retry --all\n  ```"
+    expect(Document.markdown([section]).join("\n")).toBe(table + notes)
   })
 
   it("a row is one line, whatever is in its cells", () => {

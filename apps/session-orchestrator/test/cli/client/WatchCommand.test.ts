@@ -21,23 +21,11 @@ const turn = (n: number, id = `holdfast-call-${n}`): TurnState.TurnSummary => ({
   error: { reason: "overloaded", message: "Overloaded" }
 })
 
-const window = (name: string, used: number): Health.WindowReport => ({
-  provider: "anthropic",
-  credential: "client a1b2c3",
-  name,
-  used,
-  resetAt: RESET,
-  at: NOW
-})
+const limit = { provider: "anthropic", credential: "client a1b2c3", resetAt: RESET, at: NOW }
+const window = (name: string, used: number): Health.WindowReport => ({ ...limit, name, used })
 
-const health = (windows: ReadonlyArray<Health.WindowReport>): Health.Health => ({
-  at: NOW,
-  countedSince: NOW,
-  endpoints: [],
-  limits: [],
-  boundCalls: 0,
-  windows
-})
+const service = { at: NOW, countedSince: NOW, endpoints: [], limits: [], boundCalls: 0 }
+const health = (windows: ReadonlyArray<Health.WindowReport>): Health.Health => ({ ...service, windows })
 
 describe("the status line", () => {
   it("has held calls and until when, and the limits that are used most", () => {

@@ -38,9 +38,9 @@ describe("a screen", () => {
     expect(news()).toBe("")
     show(["three"])
     show([])
-    expect(news()).toBe("three\r\u001b[J")
+    show(["four"])
     close()
-    expect(news()).toBe("")
+    expect(news()).toBe("three\r\u001b[Jfour\r\u001b[J")
   })
 
   it("TurnScreen.W1: counts the rows of lines in the current window", () => {

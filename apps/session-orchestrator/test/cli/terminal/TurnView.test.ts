@@ -21,10 +21,10 @@ const written = (...events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<s
 
 describe("TurnView", () => {
   it("rule D13: a wait shows its error, its code, which retry it is, and the time left", () => {
-    const state = after(retry({ attempt: 2 }))
+    const state = after(retry({ attempt: 2, maxAttempts: 10 }))
     expect(TurnView.view(state, 1000, surroundings)).toEqual([
       "! anthropic/claude: 529 Overloaded",
-      "  Retry 3 in 4 m 59 s, at 02:14:05 (Ctrl-C aborts)"
+      "  Retry 3/10 in 4 m 59 s, at 02:14:05 (Ctrl-C aborts)"
     ])
   })
 

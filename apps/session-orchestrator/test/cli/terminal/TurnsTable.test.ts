@@ -46,6 +46,9 @@ describe("TurnsTable", () => {
         "2 turns in a.db: 1 waiting, 1 queued. The next is due at T60000."
       ].join("\n")
     )
+    const paint = (color: string, text: string) => `${color} ${text.slice(0, 8)}`
+    const shown = TurnsTable.view([waiting, turn(2), turn(3, { state: "failed" })], { ...at(200), paint }).slice(0, 4)
+    expect(shown).toEqual(["bold STATE   ", "yellow waiting ", "cyan running ", "red failed  "])
     expect(text([waiting], 60)).toContain("  c-1\n")
     expect(text([waiting], Number.POSITIVE_INFINITY)).toContain("waiting  c-1           t-1 ")
   })
