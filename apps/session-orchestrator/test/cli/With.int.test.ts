@@ -37,7 +37,7 @@ const rig = Effect.gen(function* () {
   const asked = (count: number) => Process.reaches("the calls", () => endpoint.calls.length, count)
   /** What was written, without times and folders. */
   const stderr = () => recorder.stderr().replaceAll(/\S+(?=with\.log)|\d\d:\d\d:\d\d/g, "")
-  return { asked, beside: at(), endpoint, run: at(recorder), state, stderr }
+  return { asked, beside: at(), directory, endpoint, run: at(recorder), state, stderr }
 })
 
 /** A program: it reports its addresses and arguments, and ends with 7 when it is answered. */
@@ -96,12 +96,16 @@ describe.concurrent("holdfast with", () => {
       expect(stderr()).toBe(line + words)
     })
 
-  It.live("names a program that is not there, and one that has its base URL elsewhere", function* () {
-    const { run, stderr } = yield* rig
+  It.live("starts a known program; names one that is not there, and one whose base URL is elsewhere", function* () {
+    const { directory, run, stderr } = yield* rig
+    const codex = join(directory, "codex")
+    writeFileSync(codex, '#!/bin/sh\n[ "$1 $3" = "-c x" ] && exit 9\n', { mode: 0o755 })
+    expect(yield* run(codex, "x")).toMatchObject({ code: 9, stdout: "" })
     expect(yield* run("no-such-agent")).toMatchObject({ code: 127, stdout: "" })
     expect(yield* run("pi", "--version")).toMatchObject({ code: 2, stdout: "" })
     expect(yield* run("--url", "http://127.0.0.1:9", "pi")).toMatchObject({ code: 1, stdout: "" })
     expect(stderr().split("\n")).toEqual([
+      FIRST.trim(),
       FIRST.trim(),
       'holdfast: There is no program "no-such-agent" in PATH.',
       FIRST.trim(),
