@@ -16,10 +16,12 @@ class Lender {
   readonly lent: Array<{ readonly kind: Kind; readonly thing: unknown; readonly count: { returned: number } }> = []
 
   readonly place = () => this.lend("place", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
-  readonly slot = () => this.lend("slot", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
+  isReady = false
+  readonly slot = () =>
+    this.lend("slot", (leave) => ({ leave, ready: () => void (this.isReady = true), weigh: () => {} }))
   readonly presence = () => this.lend("presence", (leave) => ({ leave, progressed: () => {} }))
-  readonly ticket = () =>
-    this.lend("ticket", (returned) => ({ ...ticketOf(gatekeeper(), ADMISSION), giveBack: returned }))
+  readonly ticket = (isEarly = false) =>
+    this.lend("ticket", (giveBack) => ({ ...ticketOf(gatekeeper(), { ...ADMISSION, isEarly }), giveBack }))
 
   private lend<K extends Kind>(kind: K, make: (giveBack: () => void) => TurnLife.Holdings[K]): TurnLife.Holdings[K] {
     const count = { returned: 0 }
@@ -45,30 +47,34 @@ const assertSound = ({ holds }: TurnLife.TurnLife, { lent }: Lender): void => {
     assert.strictEqual(count.returned, holds[kind] === thing ? 0 : 1, `a ${kind} that is held is not given back`)
 }
 
-type Step = (turn: TurnLife.TurnLife, lender: Lender) => void
+type Step = (turn: TurnLife.TurnLife, lender: Lender) => unknown
 
-const STEPS: ReadonlyArray<Step> = [
-  (turn) => turn.begin(),
-  (turn) => turn.call(),
-  (turn) => turn.goOn(),
-  (turn, lender) => void turn.admit(lender.place()),
-  (turn, lender) => turn.hold("slot", lender.slot()),
-  (turn, lender) => turn.hold("presence", lender.presence()),
-  (turn, lender) => turn.letIn(lender.ticket(), () => {}),
-  (turn) => turn.begins(true),
-  (turn) => turn.begins(false),
-  (turn) => turn.without("ticket"),
-  (turn) => turn.stop(),
-  (turn) => void turn.park(),
-  (turn) => turn.end(Exit.void)
-]
+const STEPS: Readonly<Record<string, Step>> = {
+  begin: (turn) => turn.begin(),
+  call: (turn) => turn.call(),
+  go: (turn) => turn.goOn(),
+  admit: (turn, lender) => turn.admit(lender.place()),
+  slot: (turn, lender) => turn.hold("slot", lender.slot()),
+  presence: (turn, lender) => turn.hold("presence", lender.presence()),
+  early: (turn, lender) => turn.letIn(lender.ticket(true), () => turn.abortNow()),
+  due: (turn, lender) => turn.letIn(lender.ticket(), () => turn.wait.elapse()),
+  wait: (turn) => turn.begins(true),
+  work: (turn) => turn.begins(false),
+  news: (turn) => turn.wait.elapse(),
+  steer: (turn) => turn.wait.steer({ type: "now", by: { commandId: "c", origin: "a test" } }),
+  abort: (turn) => turn.abortNow(),
+  without: (turn) => turn.without("ticket"),
+  stop: (turn) => turn.stop(),
+  park: (turn) => turn.park(),
+  end: (turn) => turn.end(Exit.void)
+}
 
 describe("a turn's life", () => {
   Property.prop(
     "TurnLife.L1, TurnLife.L2: gives every resource back once, whatever happens to it",
     fc.tuple(
       fc.constantFrom<TurnLife.Residence>("queued", "live", "parked"),
-      fc.array(fc.constantFrom(...STEPS), { maxLength: 30, size: "max" })
+      fc.array(fc.constantFrom(...Object.values(STEPS)), { maxLength: 30, size: "max" })
     ),
     ([residence, steps]) =>
       Effect.sync(() => {
@@ -84,6 +90,37 @@ describe("a turn's life", () => {
       }),
     { numRuns: 500 }
   )
+
+  it("leads from place to place, and holds there what it needs", () => {
+    for (const [path, end] of [
+      ["queued admit", "queued place"],
+      ["queued begin admit", "live"],
+      ["queued call abort", "queued called"],
+      ["queued admit begin wait", "live"],
+      ["queued admit begin news wait", "live place news"],
+      ["queued admit begin news work", "live"],
+      ["queued begin work wait steer", "live news called"],
+      ["queued early", "queued ticket news called"],
+      ["queued due", "queued ticket news"],
+      ["queued park admit", "queued"],
+      ["parked slot begin admit work", "parked stands-by slot ready"],
+      ["parked slot call", "live stands-by slot"],
+      ["parked slot call wait", "live stands-by slot ready"],
+      ["parked slot call admit", "live place"],
+      ["parked slot call work", "live ready"],
+      ["parked slot call go", "live"],
+      ["parked slot stop", "parked"],
+      ["live admit", "live"]
+    ] as const) {
+      const [residence, ...names] = path.split(" ") as [TurnLife.Residence, ...ReadonlyArray<string>]
+      const { lender, turn } = bring(residence)
+      for (const name of names) STEPS[name]?.(turn, lender)
+      const held = Object.keys(turn.holds).filter((key) => turn.holds[key as Kind] !== undefined)
+      const [standsBy, isReady] = [turn.standsBy && "stands-by", lender.isReady && "ready"]
+      const signs = [standsBy, ...held, isReady, turn.wait.hasNews && "news", turn.isCalled && "called"]
+      assert.strictEqual([turn.residence, ...signs.filter(Boolean)].join(" "), end, path)
+    }
+  })
 
   it("rule X14: its interruption is kept until it makes progress, and its beginning until it runs", () => {
     const interruption = Interruption.none("life")
