@@ -15,6 +15,8 @@ import * as It from "../It.ts"
 /** More than a store reads in one query. */
 const LONG = 600
 
+const { conversationId, turnId } = NumberedData
+
 /** Runs the suite. Each test builds the layer again, and finds it empty; a law does so in each of its `runs`. */
 export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageError>, runs = 30) => {
   const test = It.suite(name, layer)
@@ -31,7 +33,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     yield* store.createConversation(rich)
     expect(yield* store.conversation(plain.conversationId)).toEqual(Option.some(plain))
     expect(yield* store.conversation(rich.conversationId)).toEqual(Option.some(rich))
-    expect(yield* store.conversation(NumberedData.conversationId(3))).toEqual(Option.none())
+    expect(yield* store.conversation(conversationId(3))).toEqual(Option.none())
   })
 
   test("U+0000 in the output of a model or a tool comes back unchanged, in the history and in a resumption", function* () {
@@ -39,43 +41,39 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     const { message } = NumberedData.message(1, 1, 1)
     const said = { ...message, content: [{ type: "text" as const, text: "a\0b\\u0000" }] }
     const event = { ...NumberedData.message(1, 1, 1), message: said } as TurnEvent.MessageEvent // its role is kept
-    yield* Logged.events(NumberedData.turnId(1), [event, NumberedData.end(1, 1)], 0)
+    yield* Logged.events(turnId(1), [event, NumberedData.end(1, 1)], 0)
     yield* Logged.accept(NumberedData.turn(2, 1))
-    expect(yield* Logged.history(NumberedData.conversationId(1))).toEqual([said])
-    expect(
-      Option.getOrThrow(yield* store.resumption(NumberedData.turnId(2), NumberedData.conversationId(1))).history
-    ).toEqual([said])
-    expect((yield* store.turnEvents(NumberedData.turnId(1))).map(({ json }) => json)[0]).toBe(JSON.stringify(event))
+    expect(yield* Logged.history(conversationId(1))).toEqual([said])
+    expect(Option.getOrThrow(yield* store.resumption(turnId(2), conversationId(1))).history).toEqual([said])
+    expect((yield* store.turnEvents(turnId(1))).map(({ json }) => json)[0]).toBe(JSON.stringify(event))
   })
 
   test("rule P15: the switch for automatic retries is stored, and switching an unknown conversation changes nothing", function* () {
     const store = yield* NumberedData.oneConversation
-    yield* store.change(NumberedData.conversationId(1), { autoRetryEnabled: false })
-    yield* store.change(NumberedData.conversationId(2), { autoRetryEnabled: false })
-    expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
+    yield* store.change(conversationId(1), { autoRetryEnabled: false })
+    yield* store.change(conversationId(2), { autoRetryEnabled: false })
+    expect(yield* store.conversation(conversationId(1))).toEqual(
       Option.some(NumberedData.conversation(1, { autoRetryEnabled: false }))
     )
-    yield* store.change(NumberedData.conversationId(1), { autoRetryEnabled: true })
-    expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(Option.some(NumberedData.conversation(1)))
+    yield* store.change(conversationId(1), { autoRetryEnabled: true })
+    expect(yield* store.conversation(conversationId(1))).toEqual(Option.some(NumberedData.conversation(1)))
   })
 
   test("a change of the model holds for later turns, and the turns until then keep theirs", function* () {
     const store = yield* NumberedData.oneConversation
     const { model: first } = NumberedData.conversation(1)
     yield* Logged.accept(NumberedData.turn(1, 1))
-    yield* store.change(NumberedData.conversationId(1), { model: "other/m", modelSince: 5 })
-    yield* store.change(NumberedData.conversationId(2), { model: "other/m", modelSince: 5 })
+    yield* store.change(conversationId(1), { model: "other/m", modelSince: 5 })
+    yield* store.change(conversationId(2), { model: "other/m", modelSince: 5 })
     yield* Logged.accept(NumberedData.turn(2, 1))
-    yield* store.change(NumberedData.conversationId(1), { model: "third/m", modelSince: 6 })
+    yield* store.change(conversationId(1), { model: "third/m", modelSince: 6 })
     yield* Logged.accept(NumberedData.turn(3, 1))
-    expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
+    expect(yield* store.conversation(conversationId(1))).toEqual(
       Option.some(NumberedData.conversation(1, { model: "third/m", modelSince: 6 }))
     )
     const models = [first, "other/m", "third/m"]
     for (const [i, model] of models.entries()) {
-      const { conversation, turn } = Option.getOrThrow(
-        yield* store.resumption(NumberedData.turnId(i + 1), NumberedData.conversationId(1))
-      )
+      const { conversation, turn } = Option.getOrThrow(yield* store.resumption(turnId(i + 1), conversationId(1)))
       expect([conversation.model, turn.model ?? conversation.model]).toEqual([model, model])
     }
     expect((yield* Logged.tail()).map(({ model }) => model)).toEqual(models)
@@ -94,7 +92,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     ]) {
       expect(yield* Logged.accept(other)).toEqual({ _tag: "Conflict", turn: kept })
     }
-    expect(yield* store.turn(NumberedData.turnId(1))).toEqual(Option.some(kept))
+    expect(yield* store.turn(turnId(1))).toEqual(Option.some(kept))
   })
 
   test("a prompt with files is the same prompt again only with the same files", function* () {
@@ -117,7 +115,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       end: undefined
     })
     expect(yield* store.prompt(turn.turnId)).toEqual(turn.content)
-    expect(yield* store.prompt(NumberedData.turnId(9))).toBeUndefined()
+    expect(yield* store.prompt(turnId(9))).toBeUndefined()
   })
 
   test("the outline of a turn has all its events but the messages of the user and of tools", function* () {
@@ -151,22 +149,19 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     yield* Logged.accept(NumberedData.turn(1, 1, { isSubmitted: true }))
     yield* Logged.accept(NumberedData.turn(2, 1))
     const isSubmitted = (n: number) =>
-      Effect.map(
-        store.resumption(NumberedData.turnId(n), NumberedData.conversationId(1)),
-        (found) => Option.getOrThrow(found).turn.isSubmitted
-      )
+      Effect.map(store.resumption(turnId(n), conversationId(1)), (found) => Option.getOrThrow(found).turn.isSubmitted)
     expect(yield* Logged.accept(NumberedData.turn(1, 1))).toMatchObject({ _tag: "Known" })
     expect([yield* isSubmitted(1), yield* isSubmitted(2)]).toEqual([true, undefined])
   })
 
   test("a turn is accepted with its first events, or not; the same turn again writes nothing", function* () {
     const store = yield* NumberedData.oneTurn
-    yield* Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, 0), NumberedData.end(1, 1)], 0)
+    yield* Logged.events(turnId(1), [NumberedData.message(1, 1, 0), NumberedData.end(1, 1)], 0)
     const opening = openingOf(NumberedData.turn(2, 1))
     const accepted = yield* Logged.accept(NumberedData.turn(2, 1), { isOpened: true })
     const stored = opening.map((event, i) => ({ id: 3 + i, event, json: JSON.stringify(event) }))
     expect(accepted).toEqual({ _tag: "Accepted", opening: stored })
-    expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored)
+    expect(yield* store.turnEvents(turnId(2))).toEqual(stored)
 
     const later = { acceptedAt: NumberedData.turn(2, 1).acceptedAt + 1 }
     const again = (change: Partial<Turn>) =>
@@ -175,20 +170,20 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     expect((yield* again({ prompt: "another" }))._tag).toBe("Conflict")
     const lost = yield* Effect.result(Logged.accept(NumberedData.turn(3, 99), { isOpened: true }))
     expect(Result.isFailure(lost)).toBe(true)
-    expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored)
-    expect(yield* store.turnEvents(NumberedData.turnId(3))).toEqual([])
+    expect(yield* store.turnEvents(turnId(2))).toEqual(stored)
+    expect(yield* store.turnEvents(turnId(3))).toEqual([])
     // The events of the turn's run are stored already (W2).
-    expect(yield* Logged.events(NumberedData.turnId(2), opening, 0)).toEqual(stored)
+    expect(yield* Logged.events(turnId(2), opening, 0)).toEqual(stored)
   })
 
   test("rule C1: a turn gets no first events behind one that is not sealed, which another process has accepted since", function* () {
     const store = yield* NumberedData.oneTurn
     expect(yield* Logged.accept(NumberedData.turn(2, 1), { isOpened: true })).toEqual({ _tag: "Accepted" })
-    expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual([])
+    expect(yield* store.turnEvents(turnId(2))).toEqual([])
     // The second turn, aborted in the queue, does not hide that the first one runs.
-    yield* Logged.events(NumberedData.turnId(2), [{ ...NumberedData.end(2, 1), status: "aborted", queued: true }], 0)
+    yield* Logged.events(turnId(2), [{ ...NumberedData.end(2, 1), status: "aborted", queued: true }], 0)
     expect(yield* Logged.accept(NumberedData.turn(3, 1), { isOpened: true })).toEqual({ _tag: "Accepted" })
-    expect(yield* store.turnEvents(NumberedData.turnId(3))).toEqual([])
+    expect(yield* store.turnEvents(turnId(3))).toEqual([])
   })
 
   test("rule X3: events come back as they were written, to the byte, whatever their rows hold", function* () {
@@ -222,25 +217,23 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     const stored = yield* all(1, 0)
     expect(stored.map(({ id, json }) => ({ id, json }))).toEqual(expected)
     expect(stored.map(({ event }) => event)).toEqual(expected.map(({ json }) => JSON.parse(json)))
-    const prompts = (yield* Logged.history(NumberedData.conversationId(1))).filter(({ role }) => role === "user")
+    const prompts = (yield* Logged.history(conversationId(1))).filter(({ role }) => role === "user")
     expect(prompts.map(({ content }) => content)).toEqual(
       openings.flatMap((given) => {
         const prompt = promptOf(given)
         return prompt === undefined ? [] : [Prompt.partsOf(prompt)]
       })
     )
-    const last = NumberedData.turnId(openings.length - 1)
-    const resumed = Option.getOrThrow(yield* store.resumption(last, NumberedData.conversationId(1)))
-    expect(resumed.history).toEqual(
-      (yield* Logged.history(NumberedData.conversationId(1))).filter(({ turnId }) => turnId !== last)
-    )
+    const last = turnId(openings.length - 1)
+    const resumed = Option.getOrThrow(yield* store.resumption(last, conversationId(1)))
+    expect(resumed.history).toEqual((yield* Logged.history(conversationId(1))).filter(({ turnId }) => turnId !== last))
     expect(resumed.persisted).toEqual(["turn-start", "message", "usage", "turn-end"])
   })
 
   test("a turn's events have no gap", function* () {
     yield* NumberedData.oneTurn
     const append = (position: number) =>
-      Effect.result(Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, position)], position))
+      Effect.result(Logged.events(turnId(1), [NumberedData.usage(1, 1, position)], position))
     const early = yield* append(1)
     expect(Result.isFailure(early) && early.failure.message).toContain("turn turn-1 has 0 events")
     for (const position of [0, 1]) expect(Result.isSuccess(yield* append(position))).toBe(true)
@@ -250,7 +243,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   test("rule M1: a turn without a prompt is stored without one", function* () {
     const store = yield* NumberedData.oneConversation
     yield* Logged.accept(NumberedData.turn(1, 1, { prompt: undefined }))
-    expect(yield* store.turn(NumberedData.turnId(1))).toEqual(
+    expect(yield* store.turn(turnId(1))).toEqual(
       Option.some({ ...NumberedData.turn(1, 1, { prompt: undefined }), end: undefined })
     )
   })
@@ -258,7 +251,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   test("the last turn and the unsealed turns come in the order of acceptance, whatever the clock showed", function* () {
     const store = yield* NumberedData.oneConversation
     yield* store.createConversation(NumberedData.conversation(2))
-    expect(yield* store.lastTurn(NumberedData.conversationId(1))).toEqual(Option.none())
+    expect(yield* store.lastTurn(conversationId(1))).toEqual(Option.none())
     for (const [n, of, acceptedAt] of [
       [7, 1, 900],
       [3, 2, 100],
@@ -267,29 +260,29 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       yield* Logged.accept(NumberedData.turn(n, of, { acceptedAt }))
     }
     const idOf = Option.map((turn: { readonly turnId: Ids.TurnId }) => turn.turnId)
-    expect(idOf(yield* store.lastTurn(NumberedData.conversationId(1)))).toEqual(Option.some(NumberedData.turnId(5)))
+    expect(idOf(yield* store.lastTurn(conversationId(1)))).toEqual(Option.some(turnId(5)))
     expect((yield* Logged.tail()).map((turn) => turn.turnId)).toEqual([7, 3, 5].map(NumberedData.turnId))
     const unsealedOf = Effect.fnUntraced(function* (of: number) {
-      const id = NumberedData.conversationId(of)
+      const id = conversationId(of)
       const turns = yield* Logged.tail(id)
       expect(yield* Logged.tail((each) => each === id)).toEqual(turns)
       return turns.map((turn) => turn.turnId)
     })
     expect(yield* unsealedOf(1)).toEqual([7, 5].map(NumberedData.turnId))
 
-    yield* Logged.events(NumberedData.turnId(3), [NumberedData.end(3, 2)], 0)
+    yield* Logged.events(turnId(3), [NumberedData.end(3, 2)], 0)
     expect((yield* Logged.tail()).map((turn) => turn.turnId)).toEqual([7, 5].map(NumberedData.turnId))
     expect(yield* unsealedOf(2)).toEqual([])
   })
 
   test("TurnLog.W3: a turn's end is stored with its event, and a second end is refused", function* () {
     const store = yield* NumberedData.oneTurn
-    yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, 0), NumberedData.end(1, 1)], 0)
+    yield* Logged.events(turnId(1), [NumberedData.usage(1, 1, 0), NumberedData.end(1, 1)], 0)
     const late = { ...NumberedData.end(1, 1), status: "failed" as const }
-    const refused = yield* Effect.exit(Logged.events(NumberedData.turnId(1), [late], 2))
+    const refused = yield* Effect.exit(Logged.events(turnId(1), [late], 2))
     expect(Exit.isFailure(refused)).toBe(true)
     const sealed = Option.some({ ...NumberedData.turn(1, 1), end: NumberedData.end(1, 1) })
-    expect(yield* store.turn(NumberedData.turnId(1))).toEqual(sealed)
+    expect(yield* store.turn(turnId(1))).toEqual(sealed)
     expect(yield* Logged.accept(NumberedData.turn(1, 1))).toEqual({ _tag: "Known", turn: Option.getOrThrow(sealed) })
   })
 
@@ -302,10 +295,10 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       NumberedData.message(1, 1, 1),
       NumberedData.end(1, 1)
     ] as const
-    yield* Logged.events(NumberedData.turnId(1), first, 0)
-    yield* Logged.events(NumberedData.turnId(2), [NumberedData.message(2, 1, 0)], 0)
+    yield* Logged.events(turnId(1), first, 0)
+    yield* Logged.events(turnId(2), [NumberedData.message(2, 1, 0)], 0)
     const [one, two, none] = yield* Effect.all(
-      [1, 2, 9].map((n) => store.resumption(NumberedData.turnId(n), NumberedData.conversationId(1))),
+      [1, 2, 9].map((n) => store.resumption(turnId(n), conversationId(1))),
       { concurrency: "unbounded" }
     )
     expect(one).toEqual(
@@ -345,7 +338,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       const answer = NumberedData.message(n, 1, 1)
       const said = n % 2 === 0 ? answer.message.content : [file, { type: "text", text: "seen" }]
       yield* Logged.events(
-        NumberedData.turnId(n),
+        turnId(n),
         [
           { ...prompt, message: { ...prompt.message, content } } as TurnEvent.MessageEvent, // its role is kept
           { ...answer, message: { ...answer.message, content: said } } as TurnEvent.MessageEvent,
@@ -375,22 +368,22 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   test("TurnLog.W2: events that are written again come back with their ids, and nothing changes", function* () {
     const store = yield* NumberedData.oneTurn
     const [a, b, c] = [NumberedData.message(1, 1, 0), NumberedData.usage(1, 1, 1), NumberedData.message(1, 1, 1)]
-    const first = yield* Logged.events(NumberedData.turnId(1), [a, b], 0)
+    const first = yield* Logged.events(turnId(1), [a, b], 0)
     expect(first).toEqual([
       { id: 1, event: a, json: JSON.stringify(a) },
       { id: 2, event: b, json: JSON.stringify(b) }
     ])
-    expect(yield* Logged.events(NumberedData.turnId(1), [a, b], 0)).toEqual(first)
+    expect(yield* Logged.events(turnId(1), [a, b], 0)).toEqual(first)
     // Half of it is stored: that half keeps its ids, the rest follows.
     const third = { id: 3, event: c, json: JSON.stringify(c) }
-    expect(yield* Logged.events(NumberedData.turnId(1), [b, c], 1)).toEqual([first[1], third])
-    expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual([...first, third])
-    expect(yield* Logged.history(NumberedData.conversationId(1))).toHaveLength(2)
+    expect(yield* Logged.events(turnId(1), [b, c], 1)).toEqual([first[1], third])
+    expect(yield* store.turnEvents(turnId(1))).toEqual([...first, third])
+    expect(yield* Logged.history(conversationId(1))).toHaveLength(2)
   })
 
   test("rule D6: a transient event that bypasses the types is refused, and nothing is stored", function* () {
     yield* NumberedData.oneTurn
-    const common = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
+    const common = { conversationId: conversationId(1), turnId: turnId(1) }
     const delta: TurnEvent.TurnEvent = { type: "text-delta", ...common, delta: "x" }
     const wait: TurnEvent.TurnEvent = {
       ...common,
@@ -422,7 +415,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     yield* NumberedData.oneTurn
     const [first, ...rest] = Array.from({ length: LONG }, (_, step) => NumberedData.usage(1, 1, step))
     if (first === undefined) return
-    const stored = yield* Logged.events(NumberedData.turnId(1), [first, ...rest], 0)
+    const stored = yield* Logged.events(turnId(1), [first, ...rest], 0)
     expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
     for (const after of [0, 1, 255, 256, 257, 512, LONG - 1, LONG, LONG + 1]) {
       expect(yield* all(1, after)).toEqual(stored.slice(after))
@@ -433,7 +426,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     const store = yield* NumberedData.oneTurn
     yield* store.createConversation(NumberedData.conversation(2))
     const append = (n: number, of: number, position: number) =>
-      Effect.result(Logged.events(NumberedData.turnId(n), [NumberedData.usage(n, of, 0)], position))
+      Effect.result(Logged.events(turnId(n), [NumberedData.usage(n, of, 0)], position))
     const results = yield* Effect.all(
       [
         append(1, 1, 0),
@@ -454,8 +447,8 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       expect.stringContaining("Could not record turn turn-4")
     ])
     expect((yield* all(1, 0)).map((event) => event.id)).toEqual([1])
-    expect(Option.isSome(yield* store.conversation(NumberedData.conversationId(3)))).toBe(true)
-    expect(Option.isSome(yield* store.turn(NumberedData.turnId(5)))).toBe(true)
+    expect(Option.isSome(yield* store.conversation(conversationId(3)))).toBe(true)
+    expect(Option.isSome(yield* store.turn(turnId(5)))).toBe(true)
   })
 
   Property.prop(
@@ -468,12 +461,10 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
         for (const of of CONVERSATIONS) {
           const events = yield* all(of, 0)
           expect(events.map((event) => event.id)).toEqual(events.map((_, index) => index + 1))
-          expect(events).toEqual(
-            returned.filter(({ event }) => event.conversationId === NumberedData.conversationId(of)).sort(byId)
-          )
+          expect(events).toEqual(returned.filter(({ event }) => event.conversationId === conversationId(of)).sort(byId))
         }
         for (const [n, history] of histories.entries()) {
-          const steps = (yield* store.turnEvents(NumberedData.turnId(n))).map(({ event }) =>
+          const steps = (yield* store.turnEvents(turnId(n))).map(({ event }) =>
             event.type === "usage" ? event.step : -1
           )
           expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
@@ -515,7 +506,7 @@ const writeAll = Effect.fnUntraced(function* (store: StoreService, histories: Re
           const [first, ...rest] = Array.from({ length: events }, (_, i) => NumberedData.usage(n, of, position + i))
           if (first === undefined) continue
           yield* Effect.repeat(Effect.yieldNow, { times: pauses })
-          const append = Logged.events(NumberedData.turnId(n), [first, ...rest], position)
+          const append = Logged.events(turnId(n), [first, ...rest], position)
           const [once, again] = yield* Effect.all([append, twice ? append : Effect.succeed(undefined)], {
             concurrency: "unbounded"
           })
@@ -532,4 +523,4 @@ const writeAll = Effect.fnUntraced(function* (store: StoreService, histories: Re
 
 const byId = (a: StoredEvent, b: StoredEvent): number => a.id - b.id
 
-const all = (of: number, after: number) => Stream.runCollect(Logged.after(NumberedData.conversationId(of), after))
+const all = (of: number, after: number) => Stream.runCollect(Logged.after(conversationId(of), after))

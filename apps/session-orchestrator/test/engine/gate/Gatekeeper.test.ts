@@ -162,6 +162,8 @@ const refused = (clock: ManualClock, gatekeeper: Gatekeeper, waitMs = HALF_AN_HO
 /** The time at which a turn was woken, from the beginning of its wait. */
 const wokenAfter = ({ tickets, since }: Turn): number | undefined => tickets[0] && tickets[0].at - since
 
+const ticketsOf = ({ tickets }: Turn) => tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])
+
 const kindsOf = (turns: ReadonlyArray<Turn>) =>
   turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe]))
 
@@ -183,9 +185,7 @@ describe("a gatekeeper", () => {
     const gatekeeper = new Gatekeeper(clock)
     const early = refused(clock, gatekeeper)
     gatekeeper.begin(undefined).answered()
-    expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
-      [true, false, 0]
-    ])
+    expect(ticketsOf(early)).toEqual([[true, false, 0]])
     early.tickets[0]?.ticket.giveBack()
     const [call] = full(gatekeeper, 3)
     const due = new Turn(clock, gatekeeper, 1_000, "plain")
@@ -196,9 +196,7 @@ describe("a gatekeeper", () => {
     expect(view).toEqual({ held: 1, waiting: 1, phase: "open", underway: 4, room: 4, last, answeredAt: now - 6_000 })
     expect(nextTryAt).toBe(now - 6_000 + 601_000)
     call?.ended()
-    expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
-      [false, false, 5_000]
-    ])
+    expect(ticketsOf(due)).toEqual([[false, false, 5_000]])
   })
 
   it("rule X5: a hold counts from its beginning, though the turn leaves in it because a person has extended its budget", () => {
@@ -295,7 +293,7 @@ describe("a gatekeeper", () => {
     clock.move(HALF_AN_HOUR / 2 - 1)
     expect(turn.tickets).toEqual([])
     clock.move(1)
-    expect(turn.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe])).toEqual([[true, false]])
+    expect(ticketsOf(turn)).toEqual([[true, false, 0]])
   })
 
   it("rule X5: at an endpoint that is down a turn whose time comes just after a refusal takes that failure, with the rest of its delay", () => {

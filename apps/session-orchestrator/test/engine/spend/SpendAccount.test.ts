@@ -3,6 +3,7 @@ import type { Observer } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import * as LocalTime from "../../../src/base/text/LocalTime.ts"
 import { SpendAccount } from "../../../src/engine/spend/SpendAccount.ts"
 import type { TurnRow } from "../../../src/storage/ListPage.ts"
 
@@ -13,6 +14,12 @@ const turn = fc.record({ calls: fc.array(call, { maxLength: 5 }), endsHere: fc.b
 
 const accountOf = (tokens: number) =>
   new SpendAccount({ limits: [{ per: "day", tokens, then: "fail" }], prices: {}, timeZone: "UTC" })
+
+/** The answer about a limit of ten tokens a day, which raises it until midnight. */
+const raisedTo = (tokens: number) => ({
+  name: { limit: 0 },
+  raise: { of: '["day",null,null,10,"ask"]', scope: "", until: LocalTime.nextDaily("00:00", 0), money: null, tokens }
+})
 
 describe("the account of a day", () => {
   it("SpendAccount.A1: equals a recount of the turns that have ended, wherever their calls were made and however often they are read", () => {
@@ -80,7 +87,7 @@ describe("the account of a day", () => {
     for (const turnId of [a, b, c]) expect(account.refusal(turnId, 0)?.retryable).toBe(true)
     const answer = account.goesOn(a, 0)
     if (typeof answer !== "object") return expect.fail("an answer raises the limit")
-    expect(answer.raise.tokens).toBe(20)
+    expect(answer).toEqual(raisedTo(20))
     account.enterRaises([answer.raise])
     expect(account.goesOn(b, 0)).toBeUndefined()
     account.add(a, use)
@@ -91,7 +98,7 @@ describe("the account of a day", () => {
     // It goes on too late, and no person has answered it.
     expect(account.goesOn(c, 0)).toBe("again")
     expect(account.refusal(c, 0)?.message).toContain("raised to 20 tokens")
-    expect(account.goesOn(c, 0)).toMatchObject({ raise: { tokens: 30 } })
+    expect(account.goesOn(c, 0)).toEqual(raisedTo(30))
   })
 
   it("SpendAccount.A2: an answer raises no limit of turns, and is none about another sum", () => {
@@ -142,15 +149,24 @@ describe("the account of a day", () => {
   })
 
   it("SpendAccount.A2: a turn that has asked before a restart passes the limits that ask, which its answer raises, and no other", () => {
-    for (const then of ["ask", "fail"] as const) {
+    const again = "`holdfast raise-limit 0` allows as much again today"
+    for (const [then, advice] of [
+      ["ask", `An answer, or ${again}.`],
+      ["fail", `No call was made. ${again}; or retry the turn on another day.`]
+    ] as const) {
       const account = new SpendAccount({ limits: [{ per: "day", tokens: 10, then }], prices: {}, timeZone: "UTC" })
       const turnId = Ids.TurnId.make("a")
       account.addCall({ target: "test/m", tokens: { input: 10, output: 0, cachedInput: 0, cacheWrite: 0 }, at: 0 })
-      expect(account.refusal(turnId, 0)?.retryable).toBe(then === "ask")
-      if (then === "ask") expect(account.question(turnId, 0)).toBeDefined()
+      const reached =
+        "The limit spend[0] of the configuration is reached: it allows 10 tokens a day, and 10 tokens were spent"
+      const message = `${reached} since midnight (UTC). ${advice}`
+      const failure = { reason: "quota-exhausted", code: "spend-limit", shared: true, message }
+      expect(account.refusal(turnId, 0)).toEqual({ ...failure, retryable: then === "ask" })
+      const asks = { because: "spend", limit: 10, tokens: 10, waitedMs: 0, raises: { limit: 0 }, message }
+      if (then === "ask") expect(account.question(turnId, 0)).toEqual({ asks, answerWithinMs: 28_800_000 })
       account.letPass(turnId)
       expect(account.refusal(turnId, 0) === undefined).toBe(then === "ask")
-      if (then === "ask") expect(account.goesOn(turnId, 0)).toMatchObject({ raise: { tokens: 20 } })
+      if (then === "ask") expect(account.goesOn(turnId, 0)).toEqual(raisedTo(20))
       expect(account.refusal(turnId, 0) === undefined).toBe(then === "ask")
     }
   })

@@ -85,14 +85,10 @@ describe("EventText", () => {
   it("every form of earlier versions is read", () => {
     const of = { conversationId: Ids.ConversationId.make("c-1"), turnId: Ids.TurnId.make("t-1") }
     const opening = { acceptedAt: 5, prompt: 'say "hi"' }
+    const ids = '{"conversationId":"c-1","turnId":"t-1","type":'
     const forms: ReadonlyArray<readonly [type: string, packed: string, opening: EventText.Opening, json: string]> = [
       ["turn-start", "", opening, '{"conversationId":"c-1","turnId":"t-1","type":"turn-start","startedAt":5}'],
-      [
-        "turn-start",
-        "",
-        { acceptedAt: 5, prompt: undefined },
-        '{"conversationId":"c-1","turnId":"t-1","type":"turn-start","startedAt":5,"retry":true}'
-      ],
+      ["turn-start", "", { acceptedAt: 5, prompt: undefined }, `${ids}"turn-start","startedAt":5,"retry":true}`],
       [
         "message",
         "",
@@ -107,12 +103,7 @@ describe("EventText", () => {
         '{"conversationId":"c-1","turnId":"t-1","type":"message","message":{"role":"assistant","id":"t-1.12",' +
           '"turnId":"t-1","createdAt":6,"content":[]}}'
       ],
-      [
-        "message",
-        ',"message":{"role":"tool"}}',
-        opening,
-        '{"conversationId":"c-1","turnId":"t-1","type":"message","message":{"role":"tool"}}'
-      ],
+      ["message", ',"message":{"role":"tool"}}', opening, `${ids}"message","message":{"role":"tool"}}`],
       ["usage", ',"step":0}', opening, '{"conversationId":"c-1","turnId":"t-1","type":"usage","step":0}'],
       ["usage", '{"type":"usage"}', opening, '{"type":"usage"}']
     ]
