@@ -766,6 +766,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the indexes are within the bytes and within the mask"
   },
   {
+    path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
+    operator: "dropped",
+    before: "checkers.set(draft, made)",
+    line: "checkers.set(draft, made)",
+    reason: "a checker that is made again checks the same: it is kept for its time"
+  },
+  {
     path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",

@@ -141,6 +141,7 @@ describe("Secrets", () => {
 
   it("JSON stays JSON if a secret is a number", () => {
     expect(redactor("12345678")('{"tenant":12345678}')).toBe('{"tenant":"[redacted]"}')
+    expect(redactor("12345678")("\\12345678")).toBe("\\[redacted]")
   })
 
   it("JSON stays JSON", () => {
