@@ -30,10 +30,16 @@ const run = (request: DryRunGroup.RunDryRun, recording = NO_RECORD, over: Partia
 describe("POST /v1/dry-run", () => {
   It.live("rule X10: has the figures, the outages in words, what was assumed, and a picture on request", function* () {
     const answer = yield* run({ outages: ["529 for 2h"], turns: 30, picture: true })
-    assert.deepInclude(answer.report, { turns: 30, answered: 30, failed: 0, waiting: 0 })
+    const { endedAt, firstAnswerAt = 0, lastAnswerAt = 0, startedAt, ...report } = answer.report
+    const waitedMs = { median: 7_275_000, longest: 7_305_000, total: 218_280_000 }
+    const endpoints = [{ target: "one/m", calls: 149, answered: 30, failed: 119 }]
+    const counts = { turns: 30, answered: 30, failed: 0, waiting: 0, calls: 149, refused: 119, shared: 205 }
+    assert.deepStrictEqual(report, { ...counts, waitedMs, failures: [], endpoints })
+    const times = [firstAnswerAt, lastAnswerAt, endedAt].map((at) => at - startedAt)
+    assert.deepStrictEqual(times, [7_306_400, 7_306_467, 7_306_467])
     assert.match(answer.outages[0] ?? "", /^Each turn meets a 529 \(overloaded\) for 2 h by the clock/)
     assert.isAbove(answer.assumptions.length, 0)
-    assert.match(answer.svg ?? "", /^<svg /)
+    assert.match(answer.svg ?? "", /^<svg [^]*>30 turns of one\/m</)
     const other = yield* run({ outages: ["529 for 2h"], turns: 30, retry: { profile: "interactive" } })
     assert.deepInclude(other.report, { answered: 0, failed: 30 })
     assert.deepInclude(other.report.failures[0], { because: "max-retries", reason: "overloaded", turns: 30 })
@@ -78,13 +84,15 @@ describe("POST /v1/dry-run", () => {
     const { replay, ...answer } = yield* run({ replay: { since: 0 }, against, picture: true }, recording)
     assert.deepInclude(answer.report, { turns: 3, answered: 3, failed: 0 })
     assert.deepInclude(answer.against, { turns: 3, answered: 0, failed: 3 })
-    assert.deepInclude(replay, { followed: 3, changed: 0, changes: [] })
-    assert.deepInclude(replay?.was, { turns: 3, answered: 3 })
-    assert.match(answer.svg ?? "", /^<svg /)
+    const { was = assert.fail("it has no record"), ...rest } = replay ?? {}
+    assert.deepStrictEqual(rest, { followed: 3, decisions: 31, changed: 0, changes: [] })
+    assert.deepInclude(was, { turns: 3, answered: 3, calls: 33, refused: 30, shared: 1 })
+    assert.match(answer.svg ?? "", /^<svg [^]*>3 turns, replayed</)
     const other = yield* run({ replay: { since: 0 }, ...against }, recording)
-    assert.deepInclude(other.replay, { followed: 0, changed: 3 })
-    assert.deepInclude(other.replay?.changes[0]?.was, { status: "completed" })
-    assert.deepInclude(other.replay?.changes[0]?.would, { status: "failed" })
+    const ended = { status: "completed", at: was.endedAt }
+    const would = [14_000, 15_000, 16_000].map((at) => ({ status: "failed", at }))
+    const changes = would.map((would, n) => ({ turnId: `turn-${n}`, was: ended, would }))
+    assert.deepStrictEqual<unknown>(other.replay, { was, followed: 0, decisions: 0, changed: 3, changes })
     assert.isAbove(other.assumptions.length, 1)
     const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
     const limited = yield* run({ replay: { since: 0 } }, recording, { spend })

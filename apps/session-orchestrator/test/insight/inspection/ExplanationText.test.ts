@@ -33,10 +33,8 @@ describe("ExplanationText", () => {
     const scripts = Array.from({ length: 22 }, () => emits(failure))
     const explanation = yield* ScriptedTurn.happened({ scripts })
     const lines = ExplanationText.lines(explanation, surroundings)
-    assert.lengthOf(
-      lines.filter((line) => line.includes("Retry ")),
-      21
-    )
+    const retries = lines.filter((line) => line.includes("Retry "))
+    assert.lengthOf(retries, 21)
     assert.isBelow(lines.length, 40)
     assert.deepStrictEqual(lines.slice(-4), [
       "  06:29:45  Attempt 22: same. Gave up: the next wait of 30 m does not fit into the budget: 7 h 31 m 45 s of 8 h were",
@@ -177,10 +175,8 @@ describe("ExplanationText", () => {
     assert.strictEqual(head("c", 60_000), `Turn t1 of conversation c: ${to}`)
     assert.strictEqual(head("c", 60_000, "running"), "Turn t1 of conversation c: running.")
     assert.strictEqual(head("holdfast-call-1", 59_999), `Turn t1 of conversation holdfast-call-1: ${to}`)
-    assert.strictEqual(
-      head("holdfast-call-1", 60_000),
-      "Turn t1 of conversation holdfast-call-1: waits for its program."
-    )
+    const waits = "Turn t1 of conversation holdfast-call-1: waits for its program."
+    assert.strictEqual(head("holdfast-call-1", 60_000), waits)
   })
 
   ScriptedTurn.test("keeps control characters of a provider out of the terminal", function* () {

@@ -58,10 +58,8 @@ describe("a notice of a question", () => {
       yield* TestClock.adjust("10 seconds")
       const asked = ["t", "t", "other", "late"].map((turn) => `question/${turn}/${HOUR}`)
       const written = added.map(({ id }) => id)
-      assert.deepStrictEqual(
-        written,
-        asked.flatMap((id) => [`${id}/webhook`, `${id}/command`])
-      )
+      const expected = asked.flatMap((id) => [`${id}/webhook`, `${id}/command`])
+      assert.deepStrictEqual(written, expected)
       assert.deepStrictEqual(new Set(added.map(({ dueAt }) => dueAt)), new Set([HOUR + 300_000]))
       const body = JSON.parse(added[0]?.payload ?? "")
       assert.deepInclude(body, { type: "question", ...ids, because: "tools", until: "1970-01-01T09:00:00.000Z" })

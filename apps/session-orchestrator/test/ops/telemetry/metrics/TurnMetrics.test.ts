@@ -217,10 +217,8 @@ describe("the counts", () => {
     listeners.tool?.(Observations.tool())
     assert.include(names(), "tool_calls outcome=malformed tool=search")
     const known = yield* listening([Observations.place.target]).pipe(alone)
-    assert.include(
-      known.series().map(({ name }) => name),
-      `attempts ${AT} status=network`
-    )
+    const ofKnown = known.series().map(({ name }) => name)
+    assert.include(ofKnown, `attempts ${AT} status=network`)
   })
 
   check("have buckets for providers' times, a night, and attempts: dashboards rely on their edges", function* () {

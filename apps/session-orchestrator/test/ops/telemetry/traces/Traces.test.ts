@@ -76,9 +76,7 @@ describe("a span", () => {
       },
       { redact: (text) => text.replaceAll("secret", "***") }
     )
-    assert.deepStrictEqual(
-      spans.flatMap(({ attributes }) => attributes["gen_ai.tool.name"] ?? []),
-      ["x".repeat(256), `${"x".repeat(256)}…`, "***"]
-    )
+    const names = spans.flatMap(({ attributes }) => attributes["gen_ai.tool.name"] ?? [])
+    assert.deepStrictEqual(names, ["x".repeat(256), `${"x".repeat(256)}…`, "***"])
   })
 })
