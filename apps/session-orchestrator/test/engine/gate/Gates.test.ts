@@ -2,8 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import { type Failure, Ids } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
+import { GateTable } from "../../../src/storage/tables/GateTable.ts"
 import * as It from "../../It.ts"
 
 const target = { provider: "a", model: "m" }
@@ -48,6 +49,22 @@ describe("the gate of an endpoint", () => {
     assert.isUndefined(of({ target: { provider: "b", model: "m" } }))
   })
 })
+
+It.effect(
+  "the gates of some routes are read with what all runners know of them, in the order of the routes",
+  function* () {
+    const news = { triedAt: 1, answeredAt: 2, failedAt: 3, failure: overloaded, n: 4 }
+    const exchange = (_: unknown, endpoints: ReadonlyArray<string>) =>
+      Effect.succeed(endpoints.map((endpoint) => ({ endpoint, ...news })))
+    const table = Layer.succeed(GateTable, { exchange, share: () => Effect.succeed([]) })
+    const layer = Gates.layerShared((provider) => (provider === "a" ? endpoint : undefined))
+    const { of, read } = yield* Effect.provide(Gates.Gates, Layer.provide(layer, [table, Timer.layer]))
+    const elsewhere = { target: { provider: "b", model: "m" } }
+    of({ target })?.admit()
+    const known = { view: of({ target })?.view, news }
+    assert.deepStrictEqual(yield* read([elsewhere, { target }]), [{ view: undefined, news: undefined }, known])
+  }
+)
 
 describe("a turn that waits", () => {
   const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, delayMs: 4_000, route: { target }, since: 1_000 }

@@ -280,14 +280,10 @@ describe("a conversation with settings of its own", () => {
         assert.deepStrictEqual(Option.getOrThrow(yield* store.conversation(id)).tools, [])
         const refusal = (options: CreateOptions) =>
           Effect.map(Effect.flip(conversations.create(options)), ({ message }) => message)
-        assert.strictEqual(
-          yield* refusal({ system: { name: "toString" } }),
-          'system.name: there is no system prompt "toString"; the configuration has reviewer.'
-        )
-        assert.strictEqual(
-          yield* refusal({ tools: ["search"] }),
-          'tools[0]: there is no tool server "search"; the configuration has no `tools`.'
-        )
+        const noPrompt = 'system.name: there is no system prompt "toString"; the configuration has reviewer.'
+        assert.strictEqual(yield* refusal({ system: { name: "toString" } }), noPrompt)
+        const noServer = 'tools[0]: there is no tool server "search"; the configuration has no `tools`.'
+        assert.strictEqual(yield* refusal({ tools: ["search"] }), noServer)
       }
     )
   )

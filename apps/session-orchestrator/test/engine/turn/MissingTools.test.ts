@@ -116,10 +116,8 @@ describe("a turn whose tool server is not up", () => {
       yield* TestClock.adjust(MissingTools.HOLD)
       const { error, status } = (yield* Fiber.join(result)).end
       assert.strictEqual(status, "failed")
-      assert.strictEqual(
-        error?.message,
-        `The tools of files (${because}) are required, and were not available within 10m.`
-      )
+      const late = `The tools of files (${because}) are required, and were not available within 10m.`
+      assert.strictEqual(error?.message, late)
       assert.lengthOf(provider.requests, 0)
     })
   )

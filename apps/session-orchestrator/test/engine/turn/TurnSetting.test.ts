@@ -19,10 +19,8 @@ describe("the policy of a conversation", () => {
       [limit(undefined), limit(undefined, 500), limit(100), limit(100, 500), limit(900, 500), limit(2 ** 28)],
       [undefined, 500, 100, 100, 500, ResponseLimit.MOST_CHARACTERS]
     )
-    assert.strictEqual(
-      TurnSetting.policyOf(conversation({ profile: "interactive" }), defaults({ maxResponseCharacters: 500 }))
-        .maxResponseCharacters,
-      500
-    )
+    const configured = defaults({ maxResponseCharacters: 500 })
+    const policy = TurnSetting.policyOf(conversation({ profile: "interactive" }), configured)
+    assert.strictEqual(policy.maxResponseCharacters, 500)
   })
 })

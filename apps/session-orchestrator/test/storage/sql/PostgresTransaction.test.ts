@@ -144,10 +144,8 @@ describe("a transaction whose connection is lost during its commit", () => {
       assert(Exit.isFailure(exit))
       const error = Cause.squash(exit.cause)
       assert(SqlError.isSqlError(error))
-      assert.strictEqual(
-        messageOf(error),
-        "the connection was lost during a commit; whether that was made is not known"
-      )
+      const isLost = "the connection was lost during a commit; whether that was made is not known"
+      assert.strictEqual(messageOf(error), isLost)
       assert.lengthOf(said.filter(isFate), 61)
     }
   })
