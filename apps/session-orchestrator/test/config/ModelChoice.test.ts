@@ -28,9 +28,8 @@ describe("ModelChoice", () => {
   })
 
   it("a provider by another format is chosen by its name alone, with the same key", () => {
-    for (const { apiKeyEnv, defaultModel, name } of BuiltIn.otherFormats.filter(
-      ({ apiKeyEnv }) => apiKeyEnv.length > 0
-    )) {
+    const keyed = BuiltIn.otherFormats.filter(({ apiKeyEnv }) => apiKeyEnv.length > 0)
+    for (const { apiKeyEnv, defaultModel, name } of keyed) {
       const environment = { [apiKeyEnv[0] ?? ""]: "key-0123456789" }
       expect(modelOf({ environment })).not.toContain(`${name}/`)
       expect(modelOf({ environment, flags: { model: `${name}/${defaultModel}` } })).toBe(`${name}/${defaultModel}`)
@@ -48,11 +47,10 @@ describe("ModelChoice", () => {
 
   it("a configured model is used, with any keys", () => {
     const environment = { OPENAI_API_KEY: "a-key-a-key" }
-    expect(modelOf({ file: { model: "openai/gpt-4" }, environment })).toBe("openai/gpt-4")
-    expect(modelOf({ file: { model: "openai/gpt-4" }, environment, flags: { model: "simulated/steady" } })).toBe(
-      "simulated/steady"
-    )
-    expect(Configurations.config({ flags: { model: "simulated/steady" }, environment }).notices).toEqual([])
+    const [file, flags] = [{ model: "openai/gpt-4" }, { model: "simulated/steady" }]
+    expect(modelOf({ file, environment })).toBe("openai/gpt-4")
+    expect(modelOf({ file, environment, flags })).toBe("simulated/steady")
+    expect(Configurations.config({ flags, environment }).notices).toEqual([])
   })
 
   it("with a provider of one's own and no key there is no model, and a notice", () => {
@@ -67,9 +65,8 @@ describe("ModelChoice", () => {
 
   it("the SDKs' own variable moves a built-in provider, key and all", () => {
     const environment = { OPENAI_API_KEY: "a-key-a-key", OPENAI_BASE_URL: "http://proxy.example/v1" }
-    expect(Configurations.config({ environment }).providers.get("openai")).toMatchObject({
-      baseUrl: "http://proxy.example/v1"
-    })
+    const openai = Configurations.config({ environment }).providers.get("openai")
+    expect(openai).toMatchObject({ baseUrl: "http://proxy.example/v1" })
     expect(Configurations.problems({ environment: { OPENAI_BASE_URL: "proxy" } })).toEqual([
       'OPENAI_BASE_URL: expected an http or https address such as "https://api.openai.com/v1", without a user and without a fragment.'
     ])

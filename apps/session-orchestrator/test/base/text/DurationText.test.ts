@@ -64,9 +64,7 @@ it("a length of time is read in each of its forms", () => {
   expect(["90s", "500 micros", "100 millis"].map(millisOf)).toEqual([90_000, 0.5, 100])
 })
 
-it.each(["", "22", "1 fortnight", "h", "12h now", "1h 30", "Infinity", "2026-11-22", "constructor", "1 constructor"])(
-  "%j is none",
-  (text) => {
-    expect(DurationText.parse(text)).toBeUndefined()
-  }
-)
+const others = "22|1 fortnight|h|12h now|1h 30|Infinity|2026-11-22|constructor|1 constructor".split("|")
+it.each(["", ...others])("%j is none", (text) => {
+  expect(DurationText.parse(text)).toBeUndefined()
+})

@@ -15,6 +15,17 @@ type Running = Effect.Success<ReturnType<typeof Service.start>>
 const holdfast = (service: Pick<Running, "port">, args: ReadonlyArray<string>, given: CommandLine.CommandInput = {}) =>
   CommandLine.run([...args, "--url", `http://127.0.0.1:${service.port}`], given)
 
+/** Runs a command that a person leaves by Ctrl-C once it listens. */
+const left = Effect.fnUntraced(function* (service: Pick<Running, "port">, args: ReadonlyArray<string>) {
+  const signal = CommandLine.signalling()
+  const before = process.listenerCount("SIGINT")
+  const leaving = yield* Effect.forkChild(holdfast(service, args))
+  const listening = Effect.sync(() => process.listenerCount("SIGINT"))
+  yield* Process.eventually("the command to listen", listening, (count) => count > before)
+  signal("SIGINT")
+  return yield* Fiber.join(leaving)
+})
+
 /** A server that answers every call with one status. */
 const refusing = (status: number) =>
   Effect.acquireRelease(
@@ -106,18 +117,9 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     assert.deepInclude(cancelled, { code: 1, stdout: "two aborted\n" })
     assert.include(cancelled.stderr, "none: There is no turn none.")
 
-    const signal = CommandLine.signalling()
-    const before = process.listenerCount("SIGINT")
-    const leaving = yield* Effect.forkChild(holdfast(service, ["attach", "one"]))
-    yield* Process.eventually(
-      "the command to listen",
-      Effect.sync(() => process.listenerCount("SIGINT")),
-      (count) => count > before
-    )
-    signal("SIGINT")
-    const left = yield* Fiber.join(leaving)
-    assert.deepStrictEqual([left.code, left.stdout], [130, ""])
-    assert.include(left.stderr, "The turn goes on. `holdfast attach one` watches it again.\n")
+    const leaving = yield* left(service, ["attach", "one"])
+    assert.deepInclude(leaving, { code: 130, stdout: "" })
+    assert.include(leaving.stderr, "The turn goes on. `holdfast attach one` watches it again.\n")
     const attached = yield* Effect.forkChild(holdfast(service, ["attach", "one"]))
     yield* service.call({ path: "/v1/conversations/one/retry-now", body: {} })
     const { code, stderr, stdout } = yield* Fiber.join(attached)
@@ -246,6 +248,18 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       /^# Why\?\n\ntwo \| \S+ \| scripted\/m \| tags: night\n\n## User, \S+\n\nWhy\?\n\n## scripted\/m, \S+\n\nBecause\.\n\n$/
     )
     assert.strictEqual((yield* holdfast(service, ["export", "--since", "soon"])).code, 2)
+  })
+
+  It.live("chat that is left names the command that comes back, and refuses what is no conversation", function* () {
+    const service = yield* Service.start()
+    const id = yield* service.create()
+    for (const args of [["--conversation", id], ["--continue"], []]) {
+      const stderr = args.length === 0 ? "" : `\`holdfast chat --conversation ${id}\` goes on with it.\n`
+      const chatting = yield* left(service, ["chat", "--plain", ...args])
+      assert.deepInclude(chatting, { code: 130, stdout: "", stderr })
+    }
+    const none = yield* holdfast(service, ["chat", "--plain", "--conversation", "none"])
+    assert.deepInclude(none, { code: 1, stdout: "", stderr: "holdfast: There is no conversation none.\n" })
   })
 
   It.live("reports a service that is not there, or that needs a token, in one line", function* () {

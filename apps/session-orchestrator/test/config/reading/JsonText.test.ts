@@ -124,12 +124,9 @@ describe("JsonText", () => {
     expect(faultOf("\uFEFF{]")).toBe('1:2 found "]"; expected a key in double quotes')
   })
 
-  it.each(['{ "key": "sk-secret-secret\n" }', '{ "key": sk-secret-secret }', '{ "key": "a" "sk-secret-secret" }'])(
-    "quotes nothing of the value in %j",
-    (text) => {
-      expect(faultOf(text)).not.toContain("secret")
-    }
-  )
+  it.each(['{ "a": "secret\n" }', '{ "a": secret }', '{ "a": "a" "secret" }'])("quotes nothing in %j", (text) => {
+    expect(faultOf(text)).not.toContain("secret")
+  })
 
   it("a long file with many comments is read", () => {
     const lines = Array.from({ length: 50_000 }, (_, n) => `  "key ${n}": [${n},], // the value of ${n}`)
