@@ -78,6 +78,14 @@ describe("an explanation", () => {
     })
     const course = StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths)
     assert.deepStrictEqual(course, [deaths.slice(1, 4), undefined])
+    // The same with another turn's failure, and tools that end later than the attempts.
+    const [failed = assert.fail("no attempt"), ...more] = steps[0]?.attempts ?? []
+    const attempts = [{ ...failed, failure: { ...ExplanationCases.overloaded, shared: true as const } }, ...more]
+    const tool = { tool: 0, toolCallId: "c", toolName: "t", endedAt: retryAt + 9, rules: [], words: "" }
+    const twice = [0, 1].map((step) => ({ step, attempts, tools: [{ ...tool, outcome: "answered" as const }] }))
+    const spans = StoredTurns.courseOf({ ...explanation, steps: twice }, retryAt).attempts
+    const froms = spans.map(({ from, outcome }) => `${from - decidedAt} ${outcome}`)
+    assert.deepStrictEqual(froms, ["0 shared", "5000 answered", "5009 shared", "5009 answered"])
   })
 
   ScriptedTurn.test("rule C10, X14, P14: names the rule that sealed a turn before it had run to its end", function* () {

@@ -75,7 +75,7 @@ it.effect("rule X15: a state is read from disk, by the turn's id alone; an unkno
     yield* NumberedData.oneTurn
     const { find } = yield* StoredTurns.StoredTurns
     const turnId = NumberedData.turnId(1)
-    assert.strictEqual((yield* find(turnId)).status, "queued")
+    assert.deepInclude(yield* find(turnId), { status: "queued", prompt: "prompt 1" })
     yield* Logged.events(turnId, [NumberedData.message(1, 1, 1), NumberedData.end(1, 1)], 0)
     const { status, text } = yield* find(turnId)
     assert.deepStrictEqual([status, text], ["completed", NumberedData.textOf(NumberedData.message(1, 1, 1).message)])
