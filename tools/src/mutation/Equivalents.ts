@@ -773,6 +773,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a checker that is made again checks the same: it is kept for its time"
   },
   {
+    path: "apps/session-orchestrator/src/http/socket/SocketServer.ts",
+    operator: "constant",
+    before: "false",
+    line: "private isControl = false",
+    reason: "the first head sets it before it is read"
+  },
+  {
     path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",
