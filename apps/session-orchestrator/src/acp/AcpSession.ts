@@ -59,12 +59,12 @@ export const open = Effect.fnUntraced(function* (conversation: Conversation, cli
       const options = { cancellationSignal: signal, stopWaitingOnCancel: true }
       return client.request(methods.client.session.requestPermission, request, options)
     }).pipe(
+      Effect.mapError(({ cause }) => cause as Error),
       Effect.flatMap(({ outcome }) => {
         permissions.delete(key)
         if (outcome.outcome !== "selected") return Effect.void // the turn is being cancelled
-        const { optionId } = outcome
-        const approve = optionId === "allow" || optionId === "allow-always"
-        return conversation.answerTool({ toolCallId, approve, always: optionId.endsWith("-always") })
+        const approve = ["allow", "allow-always"].includes(outcome.optionId)
+        return conversation.answerTool({ toolCallId, approve, always: outcome.optionId.endsWith("-always") })
       }),
       Effect.catch(({ message }) =>
         signal.aborted
