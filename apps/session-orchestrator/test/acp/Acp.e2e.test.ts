@@ -139,7 +139,7 @@ describe.concurrent("holdfast acp", () => {
     const cut = first.prompt(sessionId, "Are you there?").catch(() => "cut")
     await first.until(() => first.calls.size > 0)
     expect(Array.from(first.calls.values())).toMatchObject([{ status: "in_progress" }])
-    expect(Array.from(first.calls.values())[0]?.title).toMatch(/529.*retry 1 at \d\d:\d\d:\d\d/)
+    expect(Array.from(first.calls.values())[0]?.title).toMatch(/529.*retry 1 at .*\d\d:\d\d:\d\d/)
     await first.end("SIGKILL")
     expect(await cut).toBe("cut")
 

@@ -246,7 +246,7 @@ echo "\${1##*session-orchestrator/}"`
     })
     expect({ code, stdout }).toEqual({ code: 130, stdout: "" })
     expect(stderr).toMatch(
-      /529 Overloaded - retry \d+\/21 in \d+ s, at \d\d:\d\d:\d\d\nAborting the turn\..*\nAborted\.\n$/
+      /529 Overloaded - retry \d+\/21 in \d+ s, at .*\d\d:\d\d:\d\d\nAborting the turn\..*\nAborted\.\n$/
     )
   })
 

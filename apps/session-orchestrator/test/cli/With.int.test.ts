@@ -36,7 +36,7 @@ const rig = Effect.gen(function* () {
       CommandLine.run(["with", "--config", file, ...args], { parts, isOnDisk: true, ...defined({ recorder }) })
   const asked = (count: number) => Process.reaches("the calls", () => endpoint.calls.length, count)
   /** What was written, without times and folders. */
-  const stderr = () => recorder.stderr().replaceAll(/\S+(?=with\.log)|\d\d:\d\d:\d\d/g, "")
+  const stderr = () => recorder.stderr().replaceAll(/\S+(?=with\.log)|(?<=next at ).*/g, "")
   return { asked, beside: at(), directory, endpoint, run: at(recorder), state, stderr }
 })
 
