@@ -542,6 +542,20 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many prompts are read at once is a matter of memory and time"
   },
   {
+    path: "apps/session-orchestrator/src/storage/tables/TurnTable.ts",
+    operator: "branch",
+    before: "number === undefined || tail === undefined",
+    line: "if (number === undefined || tail === undefined) return []",
+    reason: "the insert has failed where an id is taken or a conversation is unknown: both are asked for their types"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/ExplanationText.ts",
+    operator: "constant",
+    before: "0",
+    line: "for (const one of happened.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))) page.entry(one.at, page.said(one, one.at))",
+    reason: "what has no time comes before every time of a record, which are of this century"
+  },
+  {
     path: "apps/session-orchestrator/src/storage/tables/RecordTable.ts",
     operator: "boundary",
     before: "from < 0",

@@ -63,7 +63,7 @@ describe("providers", () => {
       expect(problems({ options: { maxRetries: 2 } })).toEqual([
         expect.stringContaining("providers.g.options.maxRetries: Holdfast makes the retries")
       ])
-      expect(problems({ options: { maxRetries: 0 } })).toEqual([])
+      expect(problems({ options: { maxRetries: 0, proxy: null } })).toEqual([])
     })
 
     it("alone have package, factory and options", () => {
