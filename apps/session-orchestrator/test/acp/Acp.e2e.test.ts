@@ -8,6 +8,7 @@ import { once } from "node:events"
 import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 import { Readable, Writable } from "node:stream"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as Process from "../service/Process.ts"
@@ -26,6 +27,7 @@ afterAll(async () => {
   fs.rmSync(directory, { recursive: true, force: true })
 })
 
+const answering = (text: string) => ({ frames: answerFrames("openai", text) })
 const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "openai") }
 
 /** A provider, and the configuration of a service over it. */
@@ -38,6 +40,13 @@ const setup = async (name: string, retry: object, tools: object = {}) => {
   return { provider, cwd }
 }
 
+const spawned = (cwd: string): ChildProcessWithoutNullStreams => {
+  const env = { HOME: cwd, PATH: process.env["PATH"], KEY: "sk-test" }
+  const child = spawn(process.execPath, [MAIN, "acp", "--config", "holdfast.json"], { cwd, env })
+  child.stderr.resume()
+  return child
+}
+
 /** An editor: what it was sent, and a way to wait for it. */
 class Editor {
   readonly updates: Array<acp.SessionUpdate> = []
@@ -48,11 +57,7 @@ class Editor {
 
   /** `answer` chooses the option of a permission request; `undefined`: it is not answered. */
   constructor(cwd: string, answer: (request: acp.RequestPermissionRequest) => string | undefined = () => undefined) {
-    this.child = spawn(process.execPath, [MAIN, "acp", "--config", "holdfast.json"], {
-      cwd,
-      env: { HOME: cwd, PATH: process.env["PATH"], KEY: "sk-test" }
-    })
-    this.child.stderr.resume()
+    this.child = spawned(cwd)
     this.child.stdin.on("error", () => {})
     const stream = acp.ndJsonStream(
       Writable.toWeb(this.child.stdin),
@@ -119,8 +124,7 @@ class Editor {
     const exited = once(this.child, "exit")
     if (signal === undefined) this.child.stdin.end()
     else this.child.kill(signal)
-    const [code] = await exited
-    return code
+    return (await exited)[0]
   }
 }
 
@@ -128,9 +132,7 @@ describe.concurrent("holdfast acp", () => {
   it("rule X1: a prompt waits in an outage, and goes on in the process that loads its session after kill -9", async () => {
     const retry = { schedule: { type: "steps", delays: ["1 second"], tail: "1 second" } }
     const { cwd, provider } = await setup("outage", retry)
-    provider.respond({ frames: answerFrames("openai", "Hello.") }, overloaded, {
-      frames: answerFrames("openai", "Still here.")
-    })
+    provider.respond(answering("Hello."), overloaded, answering("Still here."))
     const first = new Editor(cwd)
     expect(await first.start()).toMatchObject({ protocolVersion: 1, agentCapabilities: { loadSession: true } })
     const sessionId = await first.create()
@@ -157,10 +159,7 @@ describe.concurrent("holdfast acp", () => {
     expect(provider.count()).toBe(3)
 
     // After an error /retry runs the model again (M1), and the end of its input ends the process.
-    provider.respond(
-      { status: 400, body: ErrorBody.envelope("bad-request", "openai") },
-      { frames: answerFrames("openai", "Now.") }
-    )
+    provider.respond({ status: 400, body: ErrorBody.envelope("bad-request", "openai") }, answering("Now."))
     await expect(second.prompt(sessionId, "And now?")).rejects.toThrow()
     expect(await second.prompt(sessionId, "/retry")).toEqual({ stopReason: "end_turn" })
     expect(second.text).toBe("Hello.Still here.Now.")
@@ -174,7 +173,7 @@ describe.concurrent("holdfast acp", () => {
     const file = join(cwd, "runs")
     fs.writeFileSync(join(cwd, "gate"), "")
     const call = { frames: toolCalls({ name: "append", input: { file, gate: join(cwd, "gate") } }) }
-    provider.respond(call, { frames: answerFrames("openai", "Done.") }, overloaded, call)
+    provider.respond(call, answering("Done."), overloaded, call)
     const first = new Editor(cwd)
     await first.start()
     const sessionId = await first.create()
@@ -212,7 +211,7 @@ describe.concurrent("holdfast acp", () => {
 
   it("rule X1: a second editor works through the first one's process, and goes on when that one ends", async () => {
     const { cwd, provider } = await setup("two", {})
-    provider.fallback({ frames: answerFrames("openai", "Hello.") })
+    provider.fallback(answering("Hello."))
     const first = new Editor(cwd)
     await first.start()
     const sessionId = await first.create()
@@ -225,5 +224,75 @@ describe.concurrent("holdfast acp", () => {
     expect(await second.prompt(sessionId, "And now?")).toEqual({ stopReason: "end_turn" })
     expect(second.text).toBe("Hello.Hello.")
     expect(await second.end()).toBe(0)
+  })
+
+  it("carries out what one write has in its order, and answers a line that it cannot read", async () => {
+    const { cwd, provider } = await setup("order", { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" } })
+    provider.fallback(overloaded)
+    const child = spawned(cwd)
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+    const next = async (): Promise<{ readonly result?: { readonly sessionId?: string } }> => {
+      const line = JSON.parse((await lines.next()).value ?? "null")
+      return line === null || !("method" in line) ? line : next()
+    }
+    const request = (id: number, method: string, params: object) =>
+      `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`
+    const option = (id: number, sessionId: unknown, configId: string, value: object) =>
+      request(id, "session/set_config_option", { sessionId, configId, ...value })
+    const failed = (id: unknown, code: number, message: string, data?: object) =>
+      ({ jsonrpc: "2.0", id, error: { code, message, ...(data && { data }) } }) as const
+    child.stdin.write(
+      request(1, "initialize", { protocolVersion: 1, clientCapabilities: {} }) +
+        `{"jsonrpc":"2.0","id":9,"method":"x","params":${"[".repeat(200_000)}${"]".repeat(200_000)}}\n` +
+        `{"jsonrpc":"2.0","id":9,"method":"x","params":[${"{},".repeat(200_000)}{}]}\n` +
+        `"${"x".repeat(32 * 1024 * 1024)}"\n` +
+        request(2, "session/new", { cwd, mcpServers: [] }) +
+        "nonsense\n\n[]\n7\n" +
+        request(3, "session/elsewhere", {}) +
+        '{"jsonrpc":"2.0","id":{},"method":"session/new"}\n' +
+        request(4, "session/load", { sessionId: "no where", cwd, mcpServers: [] }) +
+        option(5, "other", "model", { value: "scripted/n" })
+    )
+    expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: 1 } })
+    for (const excess of ["has more than 200 levels, in", "has more than 10000 values, in"])
+      expect(await next()).toEqual(failed(null, -32600, `The line ${excess} "params", and was not read.`))
+    expect(await next()).toEqual(failed(null, -32600, "The line is longer than 33554432 bytes, and was not read."))
+    const created = await next()
+    expect(created).toMatchObject({ id: 2, result: { sessionId: expect.any(String) } })
+    for (const answer of [
+      failed(null, -32700, "The line is no JSON, and was not read."),
+      failed(null, -32600, "The line is no JSON object. Expected one message a line."),
+      failed(null, -32600, "The line is no JSON object. Expected one message a line."),
+      failed(3, -32601, '"Method not found": session/elsewhere', { method: "session/elsewhere" }),
+      failed(null, -32600, "Invalid request", { jsonrpc: "2.0", id: {}, method: "session/new" }),
+      failed(4, -32602, 'There is no session "no where".'),
+      failed(5, -32002, "There is no session other in this process. Load it first.")
+    ])
+      expect(await next()).toEqual(answer)
+    const sessionId = created.result?.sessionId
+    const prompt = (id: number, ...texts: ReadonlyArray<string>) =>
+      request(id, "session/prompt", { sessionId, prompt: texts.map((text) => ({ type: "text", text })) })
+    const cancel = `${JSON.stringify({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } })}\n`
+    child.stdin.write(
+      option(6, sessionId, "other", { value: "scripted/n" }) +
+        option(7, sessionId, "model", { type: "boolean", value: true }) +
+        prompt(8) +
+        prompt(9, "Hi") +
+        cancel
+    )
+    for (const answer of [
+      failed(6, -32602, 'There is no option "other" with this value. Expected "model".'),
+      failed(7, -32602, 'There is no option "model" with this value. Expected "model".'),
+      failed(8, -32602, "The prompt is empty, or has a file that is not valid.")
+    ])
+      expect(await next()).toEqual(answer)
+    expect(await next()).toMatchObject({ id: 9, result: { stopReason: "cancelled" } })
+    // The turn keeps the model that it was accepted with, and its answer is to come.
+    child.stdin.write(prompt(10, "Hi") + option(11, sessionId, "model", { value: "scripted/n" }) + cancel)
+    expect(await next()).toMatchObject({ id: 11, result: { configOptions: [{ id: "model" }] } })
+    expect(await next()).toMatchObject({ id: 10, result: { stopReason: "cancelled" } })
+    expect(provider.requests().map(({ body }) => JSON.parse(body).model)).not.toContain("n")
+    child.stdin.end()
+    expect(await once(child, "exit")).toEqual([0, null])
   })
 })

@@ -25,13 +25,9 @@ console.log(JSON.stringify(await ask()))
 process.exit(7)
 `
 
-const ANSWER = JSON.stringify({
-  type: "message",
-  role: "assistant",
-  content: [{ type: "text", text: "Hi" }],
-  stop_reason: "end_turn",
-  usage: { input_tokens: 1, output_tokens: 1 }
-})
+const content = [{ type: "text", text: "Hi" }]
+const usage = { input_tokens: 1, output_tokens: 1 }
+const ANSWER = JSON.stringify({ type: "message", role: "assistant", content, stop_reason: "end_turn", usage })
 
 const rig = Effect.gen(function* () {
   const directory = yield* Process.directory
