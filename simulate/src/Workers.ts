@@ -6,7 +6,6 @@
  */
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import * as Bundle from "./Bundle.ts"
 import * as Sum from "./Sum.ts"
 
 /** Seeds that a worker runs, one after another. */
@@ -26,11 +25,8 @@ export const run = async (from: number, nights: number, workers: number): Promis
     const first = n * MOST
     return { from: from + first, nights: Math.min(MOST, nights - first) }
   })
-  const worker = await Bundle.worker()
-  // The bundle has the shared ring, which the sources are given with `--import`.
-  const execArgv = process.execArgv.filter((flag) => flag.startsWith("--max"))
-  const options = { execArgv, env: { NODE_COMPILE_CACHE: CACHE, ...process.env } }
-  const start = () => sumOf(fork(worker, [], options), () => shares.shift())
+  const env = { NODE_COMPILE_CACHE: CACHE, ...process.env }
+  const start = () => sumOf(fork(WORKER, [], { env }), () => shares.shift())
   return Sum.together(await Promise.all(Array.from({ length: Math.min(workers, shares.length) }, start)))
 }
 

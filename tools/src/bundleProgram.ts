@@ -26,7 +26,7 @@ const threads = {
 }
 
 /** Loaded by their names, as they are needed: `ajv` in two editions that share code. Ink has tools for developers, which are not there. */
-export const EXTERNAL = [/^ajv(\/|$)/, "react-devtools-core"]
+const EXTERNAL = [/^ajv(\/|$)/, "react-devtools-core"]
 
 /** Loaded by its name too, and at once, so it is a file of its own, and of CommonJS: its tables are for the first text that is counted. */
 const ENCODING = "gpt-tokenizer/encoding/o200k_base"
@@ -83,8 +83,7 @@ export const setup = async ({ vitest }: TestProject): Promise<void> => {
   await renew(folder)
 }
 
-/** Writes a bundle. Returns the files of its modules. */
-export const written = async (input: InputOptions, output: OutputOptions): Promise<ReadonlyArray<string>> => {
+const written = async (input: InputOptions, output: OutputOptions): Promise<ReadonlyArray<string>> => {
   const { rolldown } = await import("rolldown")
   const bundled = await rolldown({ platform: "node", logLevel: "silent", ...input })
   const { output: files } = await bundled.write({ sourcemap: false, ...output })
@@ -93,11 +92,11 @@ export const written = async (input: InputOptions, output: OutputOptions): Promi
 }
 
 /** Makes a bundle anew, while processes run the former one or start from it. */
-export const renew = async (folder: string, make: (target: string) => Promise<unknown> = bundle): Promise<void> => {
+const renew = async (folder: string): Promise<void> => {
   const fresh = `${folder}.${process.pid}`
   const begun = new Date()
   try {
-    await make(fresh)
+    await bundle(fresh)
     // No package has the folder: without this file Node compiles each module once more, to see whether it is CommonJS.
     await writeFile(join(fresh, MANIFEST), '{"type":"module"}')
     // A source that was changed meanwhile is newer.

@@ -115,7 +115,7 @@ describe("the claims of held calls", () => {
     expect(done.splice(0)).toEqual([])
     yield* TestClock.adjust("1 minute")
     expect(done.splice(0)).toEqual(["lock a", "abort a", "unlock a"])
-    // One that ended meanwhile is begun anew; the client of another comes and goes.
+    // The 15 minutes of a wait that was gone begin anew; those of the wait whose client came and left are over.
     waits = [here, there, back]
     yield* TestClock.adjust("1 minute")
     waits = [a, here, there, back]
