@@ -57,7 +57,7 @@ export type ModelEvent =
  * **Gotchas**
  *
  * A response ends with a `finish`; without it the connection is taken to have been cut, and the response has failed. A response of strings
- * alone needs none.
+ * alone, or without any event, needs none.
  */
 export type Model = (request: ModelRequest) => AsyncIterable<ModelEvent>
 

@@ -1,5 +1,6 @@
 /**
- * Makes the failure of a response as an adapter would: classified from the same bodies, emitted or thrown.
+ * Makes the failure of a response as an adapter would: classified from the same bodies, as an event of the stream (`asEvent`) or, where the
+ * connection broke, as the failure of the stream (`asFailure`).
  */
 import type { ProviderCall } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
@@ -19,8 +20,8 @@ export const of = (action: ResponseAction, now: number): ProviderCall.Refusal | 
   switch (action._tag) {
     case "Respond":
       // A 200 without a body is a stream that has ended before it began.
-      if (action.status === 200 && action.body === "empty") return thrown(Classification.incomplete())
-      return emitted(
+      if (action.status === 200 && action.body === "empty") return asFailure(Classification.incomplete())
+      return asEvent(
         Classification.ofResponse({
           status: action.status,
           headers: Object.fromEntries(action.headers),
@@ -30,14 +31,14 @@ export const of = (action: ResponseAction, now: number): ProviderCall.Refusal | 
       )
     case "Fail": {
       const data = JSON.stringify(ErrorBody.envelope(action.error, formatOf(action.error)))
-      return emitted(Classification.ofStreamError({ data, headers: {}, now }))
+      return asEvent(Classification.ofStreamError({ data, headers: {}, now }))
     }
     case "Reset":
-      return thrown(Classification.ofThrown(broken("read ECONNRESET", "ECONNRESET"), now))
+      return asFailure(Classification.ofThrown(broken("read ECONNRESET", "ECONNRESET"), now))
     case "Cut":
-      return thrown(Classification.ofThrown(broken("other side closed", "UND_ERR_SOCKET"), now))
+      return asFailure(Classification.ofThrown(broken("other side closed", "UND_ERR_SOCKET"), now))
     case "End":
-      return thrown(Classification.incomplete())
+      return asFailure(Classification.incomplete())
     default:
       return undefined
   }
@@ -45,11 +46,11 @@ export const of = (action: ResponseAction, now: number): ProviderCall.Refusal | 
 
 // --- internal
 
-const emitted = (failure: Failure.Failure): ProviderCall.Refusal => ({ type: "error", failure })
+const asEvent = (failure: Failure.Failure): ProviderCall.Refusal => ({ type: "error", failure })
 
-const thrown = (failure: Failure.Failure): ProviderCall.Refusal => new Failure.ProviderFailure({ failure })
+const asFailure = (failure: Failure.Failure): ProviderCall.Refusal => new Failure.ProviderFailure({ failure })
 
-/** The provider whose wording an error has in this process: the one known for that error. */
+/** The provider whose format an error has: Anthropic is known for `overloaded`. */
 const formatOf = (body: ErrorBody.ErrorBody): ErrorBody.ErrorFormat => (body === "overloaded" ? "anthropic" : "openai")
 
 /** The error that Node throws when a connection breaks. */

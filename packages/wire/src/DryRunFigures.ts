@@ -31,7 +31,7 @@ export const because = ({ because, reason }: Pick<DryRunFailure, "because" | "re
   return reason === undefined ? words : `${words} (${reason})`
 }
 
-/** The sentence about a limit that ended a run before its turns; `undefined`: none did. Turns that reached the end of time are in the figures. */
+/** The sentence about a limit that ended a run before its turns; `undefined`: none did. A run that was cut by time has its turns as "still waiting". */
 export const cutOf = (reports: ReadonlyArray<DryRunReport>): string | undefined =>
   reports.some(({ cut }) => cut === "calls")
     ? "The run was ended after the most calls that it makes: what came later is not in these figures."
@@ -39,7 +39,7 @@ export const cutOf = (reports: ReadonlyArray<DryRunReport>): string | undefined 
 
 // --- internal
 
-/** By `TurnExplanation.GaveUpBecause`; a question without an answer has no decision. */
+/** By `TurnExplanation.GaveUpBecause`, and `no-answer`, which no policy decides. */
 const WORDS: Readonly<Record<string, string>> = {
   "after-content": "it failed after content, which is not retried",
   "not-retryable": "the failure does not pass",

@@ -60,7 +60,7 @@ export const Remedy = Schema.Struct({
 })
 export type Remedy = typeof Remedy.Type
 
-/** Failed turns with the same reason at the same target: calls of other programs, which alone can ask again, or the others. */
+/** Failed turns with the same target, reason and code. Calls of other programs are a cause of their own: only their program can retry them. */
 export const Cause = Schema.Struct({
   /** `provider/model` of the last attempt. */
   target: Schema.String,
@@ -146,8 +146,8 @@ export const PeriodReport = Schema.Struct({
   /** Calls of providers. */
   calls: Schema.Int,
   /**
-   * Calls of other programs through the gateway that were answered at once, counted by whole hours. They are no turns, and count as one in `spend`
-   * and `models`. Absent in a report of an older version.
+   * Calls of other programs through the gateway that were answered at once, counted by whole hours. They are not in `turns`; in `spend` and
+   * `models` each counts as a turn. Absent in a report of an older version.
    */
   answeredCalls: Schema.optionalKey(Schema.Int),
   /** Retries without a call, because the failure of another turn's call was taken for them (X5). */

@@ -79,7 +79,7 @@ const setting = (place: ClientFile.FilePlace, base: string): string => `${place.
 
 const refuse = Refused.usage
 
-/** A client with a file of JSON with comments, which it reads as well, has its settings there. */
+/** The place, in `FILE.jsonc` where the client reads that too and it alone exists. */
 const present = Effect.fnUntraced(function* (place: ClientFile.FilePlace, home: string | undefined) {
   const files = yield* FileSystem.FileSystem
   const other = { ...place, file: `${place.file}c` }
@@ -93,10 +93,10 @@ interface Value {
   readonly place: ClientFile.FilePlace
   readonly value: ClientFile.Value
   /** A value that is there stays. */
-  readonly yields?: boolean
+  readonly keepsOther?: boolean
 }
 
-/** The base URL, then the variables beside it, and then what is elsewhere. */
+/** The base URL, the variables beside it, then the client's other settings. */
 const valuesOf = (
   place: ClientFile.FilePlace,
   base: string,
@@ -105,7 +105,7 @@ const valuesOf = (
 ): readonly [Value, ...Array<Value>] => [
   { place, value: base },
   ...variables.map(({ name, value }) => ({ place: { ...place, key: [...place.key.slice(0, -1), name] }, value })),
-  ...settings.map(({ key, value }) => ({ place: { ...place, key }, value, yields: true }))
+  ...settings.map(({ key, value }) => ({ place: { ...place, key }, value, keepsOther: true }))
 ]
 
 /** The text with each of the values that `valueOf` names, or without it; `undefined`: the text is not of the places' format. */
@@ -180,11 +180,11 @@ const put = Effect.fnUntraced(function* (
     yield* Effect.ignore(files.makeDirectory(path.slice(0, path.lastIndexOf("/")), { recursive: true }))
   }
   const before = known ?? NEW
-  const text = withValues(values, before.text, ({ place, value, yields }) =>
-    yields === true ? (ClientFile.get(place, before.text) ?? value) : value
+  const text = withValues(values, before.text, ({ keepsOther, place, value }) =>
+    keepsOther === true ? (ClientFile.get(place, before.text) ?? value) : value
   )
   if (text === undefined) return yield* refuse(unreadable(path, place))
-  // Written again, the first text is still the former one.
+  // A second `--write` keeps the text from before the first.
   if ((yield* read(path + BEFORE)) === undefined) yield* save(path + BEFORE, before)
   yield* save(path, { ...before, text })
 })
@@ -194,10 +194,11 @@ const takeBack = Effect.fnUntraced(function* (values: readonly [Value, ...Array<
   const path = `${home}/${place.file}`
   const [known, before] = [yield* read(path), yield* read(path + BEFORE)]
   if (known === undefined || before === undefined) return yield* refuse(`${path} was not changed by --write.`)
-  // What a person has put in the place of a value that yields is the person's.
+  // What a person has put in the place of such a value is the person's.
   const own = values.filter(
-    ({ place, value, yields }) => yields !== true || isDeepStrictEqual(ClientFile.get(place, known.text), value)
+    ({ keepsOther, place, value }) => keepsOther !== true || isDeepStrictEqual(ClientFile.get(place, known.text), value)
   )
+  // A file that differs from the former text by our values alone is as before, byte for byte; otherwise its other changes stay.
   const again = withValues(own, before.text, ({ place }) => ClientFile.get(place, known.text))
   const text =
     known.text === again ? before.text : withValues(own, known.text, ({ place }) => ClientFile.get(place, before.text))

@@ -2,7 +2,7 @@
  * `holdfast with claude …`: runs a program whose calls pass through Holdfast, and writes nothing of its own configuration.
  *
  * Without a service at the configured address this process runs it. Where that process ends, the next process of `with` takes the service
- * over at the same address: the waits are on disk, and calls that are asked again go on in theirs. While calls wait, the title of the
+ * over at the same address: the waits are on disk, and a call that its program sends again goes on in its own. While calls wait, the title of the
  * terminal has until when; a program that draws no screen, such as `claude -p`, gets a line on standard error for each wait, too.
  */
 import { ClientError } from "@holdfast/client"
@@ -125,7 +125,8 @@ const run = Effect.fnUntraced(function* (
   const isNamed = RunningService.isNamed(named, parts.environment)
   const prints = isPrinting(given, { stdin: process.stdin.isTTY === true, stdout: terminal.isStdoutTerminal })
   let printed: number | undefined
-  const titled = Effect.gen(function* () {
+  /** Shows the waits; whether the service is there. */
+  const shown = Effect.gen(function* () {
     const client = yield* RunningService.connect(service.address, { retryForMs: 0 })
     const turns = yield* Stream.runCollect(Stream.take(client.listTurns({ status: "waiting" }), MOST_COUNTED))
     const now = yield* Clock.currentTimeMillis
@@ -143,7 +144,7 @@ const run = Effect.fnUntraced(function* (
   )
   const look = Effect.gen(function* () {
     const isShown = terminal.isStderrTerminal || prints
-    const isThere = isShown ? yield* titled : isNamed || (yield* NearService.answers(service.address.url))
+    const isThere = isShown ? yield* shown : isNamed || (yield* NearService.answers(service.address.url))
     if (!isThere && !isNamed && !service.isOwn) service = yield* again
   }).pipe(Effect.ignore) // the next look may find it
   const looking = yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_EVERY), look)))

@@ -6,7 +6,7 @@
  * simulated model answers. With a configured provider there is no model: its operator does not want a simulation, and calls through the
  * gateway name their own.
  *
- * With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
+ * With targets in turn (`round-robin`) and no configured model the first target is used. The check of `retry` finds targets that cannot be used.
  */
 import { RetrySettings } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
@@ -48,7 +48,7 @@ export const namesIn = ({
 
 /**
  * Chooses the model, and checks all targets that the configuration names: a target of `retry` needs its provider and the key; an entry of
- * `models` needs the provider alone, because a model may be described only.
+ * `models` needs the provider alone, because a model may be described that nothing uses.
  *
  * @param origin the source of a configured model
  */
@@ -59,6 +59,7 @@ export const choose = (
   origin: SettingOrigin,
   { isRead, problems }: Findings
 ): ModelChoice => {
+  // A provider whose own entry is wrong (`isRead`) was reported with that entry.
   const check = (target: Target.Target | undefined, place: string): void => {
     const refusal = target && isRead(target.provider) ? refusalOf(target, providers, simulated) : undefined
     if (refusal !== undefined) problems.push({ place, ...refusal })
@@ -74,8 +75,8 @@ export const choose = (
     problems.push({ place: formatPath(["models", name]), message })
   }
   if (written !== undefined) return { model: written }
-  const [turns] = retry.routing?.type === "round-robin" ? (retry.routing.targets ?? []) : []
-  const inTurn = turns === undefined ? undefined : Target.parse(turns)
+  const [inTurnFirst] = retry.routing?.type === "round-robin" ? (retry.routing.targets ?? []) : []
+  const inTurn = inTurnFirst === undefined ? undefined : Target.parse(inTurnFirst)
   if (inTurn !== undefined) return { model: inTurn }
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
   if (first !== undefined) {
@@ -110,7 +111,7 @@ const foundKey = (
   return `${variable} is set, so ${first.title} answers, with ${first.defaultModel}.${also}`
 }
 
-/** Why a model cannot be used, in one sentence or two; `undefined` if it can. A missing key stops a service alone. */
+/** Why a model cannot be used, in one sentence or two; `undefined` if it can. A missing key is a problem of commands that run the service alone. */
 export const refusalOf = (
   model: Target.Target,
   providers: Values["providers"],

@@ -1,7 +1,7 @@
 /**
  * Passes one call through, once and without a look at its content.
  *
- * Bytes are equal in both directions. A slow client slows the endpoint down, and a slow endpoint the client. A client that disconnects frees the
+ * Bodies are equal in both directions, byte for byte. A slow client slows the endpoint down, and a slow endpoint the client. A client that disconnects frees the
  * endpoint's connection. An answer that breaks off at the endpoint breaks off at the client.
  */
 import type * as RawCall from "@holdfast/providers/raw"
@@ -42,7 +42,7 @@ export const through = (
     if (whole !== undefined) body = whole
     else if (hasBody(request)) {
       body = request
-      // A body of a known length was measured by its header.
+      // `Gateway` has measured a body of a known length by its header.
       if (request.headers["content-length"] === undefined) {
         const counted = limited(maxBodyBytes, () => done({ _tag: "TooLarge" }))
         request.on("error", (cause) => counted.destroy(cause)).pipe(counted)
@@ -54,7 +54,7 @@ export const through = (
       {
         head: ({ headers, status, statusText }) => {
           response.sendDate = false // the endpoint's own counts
-          response.writeHead(status, statusText, Headers.ofResponse(headers, true))
+          response.writeHead(status, statusText, Headers.ofResponse(headers, true)) // with its length
           response.flushHeaders()
         },
         data: (bytes) => {

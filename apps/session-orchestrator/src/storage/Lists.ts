@@ -3,8 +3,8 @@
  *
  * - A page costs what its own rows cost, however many there are: it is read by an index from a position on.
  * - A position is the order and the number of a row. What is added later comes before every position, so no row comes twice.
- * - A filter that no index answers is applied to `Keyset.SCAN` rows at most, and to no more once that took `Keyset.SCAN_MS`. Then the page
- *   ends, with the position that it came to.
+ * - A filter that no index answers is applied to 1,000 rows at most, and to no more once that took 20 ms (`tables/Keyset`). Then the page ends,
+ *   with the position that it came to.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
@@ -28,7 +28,7 @@ export class Lists extends Context.Service<Lists, ReturnType<typeof make>>()(
   "@holdfast/session-orchestrator/storage/Lists"
 ) {}
 
-/** Makes the port. */
+/** The lists over a database. */
 export const make = ({ read, sql }: SqlDatabase.SqlDatabase) => ({
   /** Turns behind a position (`undefined`: the newest), at most `limit`. */
   turns: (filter: TurnFilter, after: Position | undefined, limit: number): Effect.Effect<Page<TurnRow>, StorageError> =>
@@ -40,7 +40,7 @@ export const make = ({ read, sql }: SqlDatabase.SqlDatabase) => ({
     limit: number
   ): Effect.Effect<Page<ConversationRow>, StorageError> =>
     ConversationListTable.page(sql, filter, after, limit).pipe(read("a list of conversations")),
-  /** The record of turns since a moment, in epoch milliseconds: the newest, at most `most` (X10). */
+  /** What a dry run replays: the newest turns since a moment (epoch milliseconds), at most `most`, each with its records (X10). */
   recording: (since: number, most: number) => Recording.read(sql, since, most).pipe(read("the record of turns")),
   /** The labels of one turn. */
   labelsOf: (turnId: Ids.TurnId) => TurnListTable.labelsOf(sql, turnId).pipe(read(`the labels of turn ${turnId}`))

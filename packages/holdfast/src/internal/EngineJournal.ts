@@ -1,13 +1,13 @@
 /**
  * A turn in the journal of a durable engine, as the kernel's `Checkpoint`, `EventSink` and `sleep`.
  *
- * The engine gives results on request alone, so there is no look-ahead and no mark (`Checkpoint`). A wait is slept by the engine's own
+ * The engine gives results on request alone, so `Checkpoint` has no `known` and no `mark` here. A wait is slept by the engine's own
  * timer, outside of `run`, and its end is recorded afterwards.
  *
- * EngineJournal.J3. Tool calls begin in the order of their numbers (Engine.E1): without it, the order of two journals would depend on
+ * EngineJournal.J3. Tool calls begin in the order of their numbers (E1 of the package's `Engine`): without it, the order of two journals would depend on
  *     which answer of the engine came first.
- * EngineJournal.J4. A cancellation comes by the engine alone, at the same call in every run. The call's effect is entered then, because
- *     the turn takes an abort where an effect would run (`Life.L3`), before it runs.
+ * EngineJournal.J4. A cancellation comes by the engine alone, at the same call in every run. The call's effect is started all the
+ *     same: the kernel takes an abort only where an effect starts (`Life.L3` of its engine), and seals the turn before the effect does anything.
  */
 import { Records, TurnStopped } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
@@ -29,12 +29,12 @@ export const keep = async (
   history: ReadonlyArray<Message.Message>,
   { abort, emit, stopped }: Pick<KeptBy, "abort" | "emit" | "stopped">
 ): Promise<KeptTurn> => {
-  const recorded = await over(engine, stopped).run("facts", async () => ({ ...facts }))
+  const recorded = await untilStopped(engine, stopped).run("facts", async () => ({ ...facts }))
   return {
     facts: recorded as unknown as Facts, // what the line above returned in some run
     events: [],
     history,
-    ...portsOf(over(engine, stopped), abort),
+    ...portsOf(untilStopped(engine, stopped), abort),
     sink: {
       live: emit,
       persist: (events) => Effect.sync(() => events.forEach((event) => emit(event)))
@@ -43,8 +43,8 @@ export const keep = async (
   }
 }
 
-/** The same engine, whose calls reject when the turn is stopped: of a run that is over for the engine no call settles. */
-const over = (engine: Engine, stopped: Promise<never>): Engine => ({
+/** The same engine, whose calls reject when the turn is stopped: where the engine has ended a run, it settles none of its calls. */
+const untilStopped = (engine: Engine, stopped: Promise<never>): Engine => ({
   id: engine.id,
   run: (name, work) => Promise.race([engine.run(name, work), stopped]),
   sleep: (name, ms) => Promise.race([engine.sleep(name, ms), stopped]),
@@ -99,7 +99,7 @@ type Refused = <A, E, R>(
   effect: Effect.Effect<A, E, R>
 ) => Effect.Effect<never, E | TurnStopped.TurnStopped, R>
 
-/** Runs an effect as a piece of work of the engine. Work that fails, or whose turn is over, has no end for the engine. */
+/** Runs an effect as a piece of work of the engine. The promise of work that fails, or whose turn is over, stays open: the engine records nothing. */
 const recorded = <A, I, E, R>(
   engine: Engine,
   name: string,

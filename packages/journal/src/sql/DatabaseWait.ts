@@ -4,7 +4,7 @@
  * The limits are long enough for a backup to begin, a person's query to end or a server to restart, and short enough that a caller gets
  * an answer within ten seconds.
  *
- * - The limit is a time, not a number of tries: one try can take as long as all of them may.
+ * - The limit is a time, not a number of tries: a single try can take all of it.
  * - After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
  */
 import { Monotonic } from "@holdfast/kernel/host"
@@ -17,7 +17,7 @@ import type * as Fiber from "effect/Fiber"
 /** Between two tries: short enough to find the gap between two transactions of another program. */
 const INTERVAL = Duration.millis(100)
 
-/** No try begins later than this after the first. */
+/** No pause between two tries begins later than this after the first try. */
 export const BUSY_LIMIT = Duration.seconds(5)
 
 /** A database without an answer for this long counts as away. A page of a history, or a commit of many turns, takes a hundredth of it. */

@@ -85,11 +85,12 @@ export const make = Effect.fnUntraced(function* (
     ).pipe(Effect.ignore)
   )
   const lines = Stream.fromQueue(input).pipe(
-    Stream.rechunk(1),
+    Stream.rechunk(1), // so that a line counts as sent only when the pipe takes it
     Stream.tap((line) => Effect.sync(() => transport.sent(line)))
   )
   yield* Effect.forkScoped(Effect.ignore(Stream.run(Stream.encodeText(lines), child.stdin)))
   const reading = yield* Stream.runForEach(child.stdout, (chunk) => transport.read(chunk)).pipe(
+    // `read` fails with a text: why the connection is at its end.
     Effect.catch((error) => (typeof error === "string" ? end(error) : Effect.void)),
     Effect.forkScoped
   )

@@ -12,7 +12,7 @@ import * as Span from "./Span.ts"
 export interface Window {
   /** As the provider names it: `5h`, `7d`, `requests`. */
   readonly name: string
-  /** From 0, nothing, to 1, all of it. */
+  /** From 0, nothing, to 1, all of it; above 1 the limit is exceeded. */
   readonly used: number
   /** When it begins anew, in epoch milliseconds; absent: the provider did not name it. */
   readonly resetAt?: number
@@ -21,15 +21,19 @@ export interface Window {
 /** The windows of an answer at a moment in epoch milliseconds. */
 export const read = (headers: Headers, now: number): ReadonlyArray<Window> =>
   Object.keys(headers).flatMap((header) => {
+    // A subscription of Anthropic.
     const [, unified] = /^anthropic-ratelimit-unified-([a-z0-9_-]{1,40})-utilization$/.exec(header) ?? []
     if (unified !== undefined) {
       return window(unified, number(headers, header), headers[`anthropic-ratelimit-unified-${unified}-reset`], now)
     }
+    // Codex with a plan.
     const [, plan] = /^x-codex-(primary|secondary)-used-percent$/.exec(header) ?? []
     if (plan !== undefined) return codex(headers, `x-codex-${plan}-`, plan, now)
+    // OpenAI and those that follow it: the limit at the end.
     const [, own = "", name] = /^((?:anthropic|x)-ratelimit-)remaining-([a-z0-9_-]{1,40})$/.exec(header) ?? []
     if (name !== undefined)
       return ofRemaining(headers, [`${own}limit-${name}`, header, `${own}reset-${name}`], name, now)
+    // A key of Anthropic: the limit in the middle.
     const [, prefix = "", anthropic] = /^(anthropic-ratelimit-([a-z0-9_-]{1,40})-)remaining$/.exec(header) ?? []
     if (anthropic === undefined) return []
     return ofRemaining(headers, [`${prefix}limit`, header, `${prefix}reset`], anthropic, now)

@@ -1,8 +1,8 @@
 /**
  * Sends one request to a provider's endpoint, and passes on its response as it comes.
  *
- * The gateway uses it for calls of other programs, whose method, headers and body are theirs. `Undici` makes the port of attempts (`Http`) of
- * it, with decoded bodies.
+ * The gateway uses it for calls of other programs, whose method, headers and body are theirs. `Undici` implements
+ * `Http`, the port of attempts, over it, with decoded bodies.
  *
  * One call is one request: nothing is sent again, and no redirect is followed (rule C9). There are no limits of time here.
  *
@@ -15,6 +15,7 @@ import type { Dispatcher } from "undici"
 import type * as Http from "./Http.ts"
 import * as Proxy from "./Proxy.ts"
 
+/** Readers of raw bodies decode them by it. */
 export * as ContentCoding from "./ContentCoding.ts"
 
 /** Headers as on the wire: name, value, name, value … */

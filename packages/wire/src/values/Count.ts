@@ -3,7 +3,7 @@
 /** A number with separators of thousands: `1,000`. */
 export const format = (n: number): string => n.toLocaleString("en-US")
 
-/** A number of things: `1 turn`, `1,000 turns`. `many` is the word for several, where it is not the first with an s. */
+/** A number of things: `1 turn`, `1,000 turns`. `many` is the word for several; absent: `one` with an s. */
 export const of = (n: number, one: string, many: string = `${one}s`): string => `${format(n)} ${n === 1 ? one : many}`
 
 /** A number of bytes: `812 bytes`, `34 kB`, `5.2 MB`. */

@@ -106,13 +106,13 @@ export class SpendSums {
   }
 }
 
-/** `provider/model` as the configuration has it. */
+/** `provider/model` as the configuration has it: `openai/x` for `openai~client/x`, a call with its client's own key. */
 export const nameOf = (name: string): string => {
   const parsed = Target.parse(name)
   return parsed === undefined ? name : Target.format({ ...parsed, provider: ProviderName.configured(parsed.provider) })
 }
 
-/** The price of `provider/model`; a call with a client's own key costs what others cost. `undefined`: it is not known. */
+/** The price of `provider/model`; `undefined`: it is not known. */
 export const priceOf = (prices: Prices.Prices, name: string): Prices.Price | undefined =>
   Prices.find(prices, nameOf(name))
 

@@ -20,7 +20,7 @@ export const filled = (expected: string) => matching(/\S/u, expected)
 /** A text that code checks. */
 export const checked = (isGood: (value: string) => boolean, pattern: string, expected: string) =>
   text(expected).check(
-    Schema.makeFilter((value) => isGood(value) || `Expected ${expected}`, { toJsonSchema: () => [{ pattern }, true] })
+    Schema.makeFilter((value) => isGood(value) || `Expected ${expected}`, { toJsonSchema: () => [{ pattern }, true] }) // true: wider than the check
   )
 
 /** A whole number from `least` to `most`. */
@@ -48,7 +48,7 @@ export const Secret = text(`a string of at least ${SHORTEST_TOKEN} characters`)
   .check(
     Schema.isMinLength(SHORTEST_TOKEN, {
       message: `Expected a string of at least ${SHORTEST_TOKEN} characters`,
-      // A header carries the token, so it is ASCII, and a code point is a character.
+      // A header carries the token, so it is ASCII: JSON Schema, which counts code points, counts the same.
       toJsonSchema: () => ({ minLength: SHORTEST_TOKEN })
     })
   )
@@ -253,7 +253,7 @@ export const NoticeTemplate = text(TEMPLATE).check(
       const unknown = unknownField(template)
       return unknown === undefined || `Expected ${TEMPLATE}; ${unknown} is none of these fields`
     },
-    { toJsonSchema: () => [{ minLength: 1 }, true] }
+    { toJsonSchema: () => [{ minLength: 1 }, true] } // true: wider than the check
   )
 )
 

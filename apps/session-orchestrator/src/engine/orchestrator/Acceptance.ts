@@ -1,5 +1,5 @@
 /**
- * Accepts turns: writes them to disk, queues them, then answers the client.
+ * Accepts turns: writes them to disk, queues them, then answers the client. Takes up the turns that another process has left on disk (`takeUp`).
  *
  * Acceptance.A1. Accepting and queueing are one step per conversation: turns run in the order in which they were accepted.
  * Acceptance.A2. A turn that can run at once is written together with its opening events. A turn behind others writes them when the others
@@ -67,8 +67,8 @@ export const retry = (
 }
 
 /**
- * Accepts a turn that was a draft, with its conversation. It goes on from its records when this succeeds. It does not wait for the start: no turn of
- * the last process is in its conversation, and its client may leave and ask again meanwhile.
+ * Accepts a held call that was a draft until its first failure, with its conversation. It goes on from its records when this succeeds. It does not
+ * wait for the start: its conversation is new, so a start has no turn to put before it.
  */
 export const acceptDraft = (
   { isStopping, log, queue, receivers, sessions, store }: Parts,

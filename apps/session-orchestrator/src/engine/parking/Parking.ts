@@ -1,7 +1,7 @@
 /**
  * Keeps the turns that wait on disk alone, and wakes them.
  *
- * Parking.P2. It leaves exactly once: when its time has come or when a command arrives, whichever is first.
+ * Parking.P2. A parked turn leaves exactly once: when its time has come or when a command arrives, whichever is first.
  * Parking.P4. A turn that waits for an endpoint with a gate leaves when the gate admits it: before its time, or after it (rule X5).
  * Parking.P5. A turn whose time is near is parked as before: its wake and its time stay here, whatever part of it is in memory already
  *     (`Waking`). A turn that the gate would hold is not reported as near.
@@ -136,6 +136,7 @@ export class Parking {
   }
 
   private letIn(conversationId: Ids.ConversationId, ticket: GateTicket): void {
+    // Before its time the gate ends the wait by a command; at its time the wait is over.
     if (!this.leave(conversationId, (turn) => turn.letIn(ticket, () => elapsed(turn)))) ticket.giveBack()
   }
 }
@@ -147,7 +148,7 @@ class Entry implements Parked {
   readonly turnId: Ids.TurnId
   readonly wakeAt: number
   heldUntil: number | undefined = undefined
-  /** Its place at a gate; absent: its wait ends at none. */
+  /** Its place at a gate; absent: no gate decides when its wait ends. */
   readonly sleeper: Sleeper | undefined
   /** Removes it from the timer. */
   stop: () => void = nothing

@@ -1,9 +1,10 @@
 /**
  * Holds an awake conversation: its hub, and its turns that are in memory.
  *
- * Session.N1. There is one session per conversation and process, and only while a client watches it or a turn of it is not sealed.
+ * Session.N1. There is one session per conversation and process, and only while a turn in memory, a watcher or a holder needs it.
  * Session.N2. Turns run one at a time, in the order of the queue, which is the order of acceptance.
- * Sessions.S1. A session exists while a turn, a watcher or a holder needs it. Ten thousand idle conversations cost nothing here.
+ *
+ * Ten thousand idle conversations cost nothing here, and parked turns have no session.
  */
 import { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
@@ -14,7 +15,7 @@ import { type Known, type Residence, TurnLife } from "./TurnLife.ts"
 
 type Changes = Pick<Conversation, "autoRetryEnabled" | "model" | "modelSince" | "toolAnswers">
 
-/** One awake conversation. */
+/** A conversation in memory. */
 export class Session {
   readonly conversationId: Ids.ConversationId
   readonly hub = new Hub()
@@ -22,7 +23,7 @@ export class Session {
   readonly turns: Array<TurnLife> = []
   /**
    * What was changed of the conversation since this session woke; otherwise the store has it. A change is written first and made here second; a
-   * beginning turn reads the other way round, so it misses none. But for the switch (rule P15) changes are made in the order of `inOrder`.
+   * beginning turn reads the other way round, so it misses none. Except for the switch of automatic retries (rule P15) changes are made in the order of `inOrder`.
    */
   private changes: Partial<Changes> = {}
   /** The conversation as it was read when a turn of it was accepted. */
@@ -30,7 +31,7 @@ export class Session {
   private readonly line = Semaphore.makeUnsafe(1)
   /** The write of events under way, and those that wait for it. */
   private readonly writes: Array<() => void> = []
-  /** The last failure of the line that concerns all. */
+  /** The last error in `inOrder` with which the calls that wait would fail too. */
   private trouble: { readonly error: StorageError } | undefined = undefined
   /** The number of holders besides its turns and watchers. */
   holders = 0

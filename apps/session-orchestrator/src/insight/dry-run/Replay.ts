@@ -1,7 +1,7 @@
 /**
  * Runs recorded turns again under other configurations (X10), and lists what that has to assume.
  *
- * The turns as they were run by their records alone, through the same code: both columns of a comparison are counted alike. Turns of one
+ * The column "as it was" is computed from the records by the same code, so that both columns of a comparison are counted alike. Turns of one
  * conversation follow each other, as they did.
  */
 import { Count, defined, Target, type Failure } from "@holdfast/wire"
@@ -17,15 +17,15 @@ import * as DryTurnCourse from "./DryTurnCourse.ts"
 import type { RecordedCall } from "./DryTurnCourse.ts"
 import { Gate } from "@holdfast/policy"
 
-/** How a record is run again. Times are in epoch milliseconds. */
+/** How a recording is run again. Times are in epoch milliseconds. */
 interface Scene {
   readonly recording: Recording
-  /** When the record was read. */
+  /** When the recording was read. */
   readonly readAt: number
   /** How long the run goes on after that, in milliseconds. */
   readonly forMs: number
   readonly mostCalls: number
-  /** Describes targets that the record does not have. */
+  /** Describes targets that the recording does not have. */
   readonly outages: OutageScripts.OutageScripts
   /** The model of all turns; absent: that of their conversations. */
   readonly model?: Target.Target | undefined
@@ -34,7 +34,7 @@ interface Scene {
 /** A replay under one configuration. */
 type Replayed = ReturnType<typeof replayed>
 
-/** Replays a record under configurations, side by side, to the end. */
+/** Replays a recording under configurations, side by side, to the end. */
 export const run = Effect.fnUntraced(function* (configured: Trial.Configurations, scene: Omit<Scene, "model">) {
   const { calls, result } = yield* original(scene)
   const was = Trial.of("as it was", result, configured[0].config.prices)
@@ -72,7 +72,7 @@ export const original = Effect.fnUntraced(function* ({ readAt, recording }: Pick
   return { calls: read.map(({ calls }) => calls), result }
 })
 
-/** The same turns under a configuration; `calls` are those of the record. */
+/** The same turns under a configuration; `calls` are those of the recording. */
 export const replayed = (config: Trial.Configured, calls: ReadonlyArray<ReadonlyArray<RecordedCall>>, scene: Scene) => {
   const { forMs, model, mostCalls, outages, readAt, recording } = scene
   const setup = Trial.setupOf(config)
@@ -82,7 +82,7 @@ export const replayed = (config: Trial.Configured, calls: ReadonlyArray<Readonly
     maxTurns: recording.turns.length * 10
   })
   const isDescribed = ({ request }: DryCall) => OutageScripts.describes(outages, request.target)
-  const replies = recorded(calls.flat().filter(isMade), (call) => (isDescribed(call) ? simulated(call) : undefined))
+  const replies = repliesOf(calls.flat().filter(isMade), (call) => (isDescribed(call) ? simulated(call) : undefined))
   const turns: Array<ReplayedTurn> = []
   const run = new DryRun.DryRun({
     setup,
@@ -150,10 +150,10 @@ export const assumptions = (
  * - An answer is the turn's own recorded one for that step, otherwise one as long as the endpoint's answer next to it; its tokens are
  *   unknown then.
  */
-const recorded = (calls: ReadonlyArray<RecordedCall>, described: (call: DryCall) => Reply | undefined) => {
+const repliesOf = (calls: ReadonlyArray<RecordedCall>, described: (call: DryCall) => Reply | undefined) => {
   const endpoints = endpointsOf(calls)
   const own = ownOf(calls)
-  /** Calls of targets that the record does not have. */
+  /** Calls of targets that the recording does not have. */
   const unknown = new Map<string, number>()
   /** Calls before an endpoint's first recorded call, or after its last. */
   const beyond = new Map<string, number>()
@@ -194,6 +194,7 @@ const withPolicy = (around: Surroundings, recorded: RecordedTurn, { retry }: Tri
   policy: { ...TurnSetting.policyOf(recorded, { retry }), enabled: retry.enabled ?? recorded.autoRetryEnabled }
 })
 
+/** The most that any column counted, since one sentence stands for all. */
 const totals = (counts: ReadonlyArray<ReadonlyMap<string, number>>): ReadonlyArray<readonly [string, number]> => {
   const sums = new Map<string, number>()
   for (const one of counts) for (const [key, n] of one) sums.set(key, Math.max(sums.get(key) ?? 0, n))

@@ -7,7 +7,7 @@ import * as LabelTable from "./LabelTable.ts"
 import * as TurnTable from "./TurnTable.ts"
 import type { Conversation } from "../Stored.ts"
 
-/** Adds conversations. Fails if an id is taken. */
+/** Adds conversations. Fails if an id is taken. It returns as many outcomes, as a group of writes has. */
 export const insert =
   (sql: SqlClient.SqlClient) =>
   (conversations: ReadonlyArray<Conversation>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
@@ -61,7 +61,7 @@ export const change = (sql: SqlClient.SqlClient) =>
     return rows.length > 0
   })
 
-/** The rows of some conversations; unknown ids are left out. Each takes one step into an index, for any length. */
+/** The number, last event and state of some conversations; unknown ids are left out. Each takes one step into an index, for any length. */
 export const tails = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
@@ -90,7 +90,7 @@ export const find = (
     (found) => new Map(found.map((each) => [each.conversationId, each]))
   )
 
-/** The columns for `read`. */
+/** The columns for `read`: all but the title, which lists alone have. */
 export const COLUMNS = `c.conversation_id AS "conversationId", c.model, c.system_prompt AS "system", c.retry,
   c.auto_retry_enabled AS "autoRetryEnabled", c.created_at AS "createdAt", c.tools, c.model_since AS "modelSince",
   c.tool_answers AS "toolAnswers"`

@@ -54,7 +54,7 @@ export const down = (
     : `${how} since ${moment(beganAt)}`
 }
 
-/** Of an outage: two failed calls and an answer take some milliseconds. */
+/** The length of an outage, which may be shorter than a second. */
 const lengthOf = (ms: number): string => (ms < 1_000 ? "under 1 s" : DurationText.rough(ms))
 
 /** The lines for a terminal. */

@@ -3,8 +3,8 @@
  *
  * However many turns fail of one cause, there is one notice, `settleMs` after the first, so that it counts the turns that fail together.
  *
- * A cause begins with the first turn that fails of it. It is over when the endpoint has answered a turn since then and no turn has failed
- * of it for `QUIET_MS`; the next failed turn begins it anew.
+ * A cause begins with the first turn that fails of it. It is over when a notice has reported it, the endpoint has answered a turn since
+ * then, and no turn has failed of it for `QUIET_MS`; the next failed turn begins it anew.
  */
 import { Failure, TurnState } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -24,6 +24,7 @@ export const FailureCause = Schema.Struct({
   isTold: Schema.Boolean,
   /** The endpoint has answered a turn since the last failure. */
   isAnswered: Schema.Boolean,
+  /** The error of the last turn. */
   said: TurnState.TurnError
 })
 export type FailureCause = typeof FailureCause.Type
@@ -33,6 +34,7 @@ export type Causes = ReadonlyArray<FailureCause>
 
 /** A turn that has failed at the endpoint. */
 export interface FailedTurn {
+  /** The error that it ended with. */
   readonly said: TurnState.TurnError
   /** Epoch milliseconds. */
   readonly at: number
