@@ -117,8 +117,9 @@ describe("providers", () => {
     })
 
     it("of a simulated model may have every other key", () => {
-      const models = { "simulated/m": { tools: false } }
-      expect(Configurations.config({ file: file({}, { models }) }).models).toEqual(models)
+      const models = { "simulated/m": { tools: false }, "mine/m": { tools: false } }
+      const config = Configurations.config({ file: file({ mine: { type: "simulated" } }, { models }) })
+      expect([config.models, config.providers.get("mine")]).toEqual([models, { type: "simulated", name: "mine" }])
     })
 
     it("are shown by `config check`, without secrets", () => {

@@ -33,6 +33,12 @@ describe("Resolve", () => {
     expect(missing?.problems).toHaveLength(7)
     expect(missing?.message).toContain("holdfast.config.json has 7 problems.")
     expect(Configurations.config({ isService: false }).missing).toBeUndefined()
+    const places = (given: Configurations.ConfigurationInput) => {
+      const { missing, server } = Configurations.config({ ...given, isService: false })
+      return [server.token, missing?.problems.map(({ place }) => place)]
+    }
+    expect(places({ file: { server: { tokenEnv: "T" } } })).toEqual([undefined, ["server.tokenEnv"]])
+    expect(places({ environment: { HOLDFAST_HOST: "0.0.0.0" } })).toEqual([undefined, ["HOLDFAST_HOST"]])
   })
 
   describe("refuses values that do not fit, by name", () => {
@@ -258,8 +264,8 @@ describe("Resolve", () => {
     const problemsOf = (url: string) => Configurations.problems({ environment: { HOLDFAST_DATABASE_URL: url } })
     expect(problemsOf("postgres://h/d")).toEqual([])
     expect(problemsOf("postgres://h/")).toHaveLength(1)
-    for (const runner of ["h:0", "h:65536"])
-      expect(Configurations.problems({ file: { cluster: { runner } } })).toHaveLength(1)
+    const isRunner = (runner: string) => Configurations.problems({ file: { cluster: { runner } } }).length === 0
+    expect(["h:0", "h:1", "h:65535", "h:65536"].map(isRunner)).toEqual([false, true, true, false])
   })
 
   it("a database's address is not printed with the configuration, and its runner has its own address", () => {

@@ -17,6 +17,7 @@ describe("Environment", () => {
     ["HOLDFAST_PORT", "1234567890", { server: { port: "1234567890" } }],
     ["HOLDFAST_PORT", "123456789", { server: { port: 123_456_789 } }],
     ["HOLDFAST_PORT", "-1", { server: { port: "-1" } }],
+    ["HOLDFAST_HOST", "80", { server: { host: "80" } }],
     ["HOLDFAST_RETRY_ENABLED", "true", { retry: { enabled: true } }],
     ["HOLDFAST_RETRY_ENABLED", "yes", { retry: { enabled: "yes" } }],
     ["HOLDFAST_MODEL", "", {}]

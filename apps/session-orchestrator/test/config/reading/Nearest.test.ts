@@ -5,6 +5,7 @@ import { nearest } from "../../../src/config/reading/Nearest.ts"
 it.each<[string, ReadonlyArray<string>, string | undefined]>([
   ["abc", ["abcdefgh"], "abcdefgh"],
   ["ab", ["abcdefgh"], undefined],
+  ["abc", ["abcde"], "abcde"],
   ["abcdefgh", ["abc"], "abc"],
   ["abcdef", ["abcxyf"], "abcxyf"],
   ["abcdef", ["abxyzf"], undefined],

@@ -166,11 +166,14 @@ describe("Secrets", () => {
   it("the query values of an address are secrets, except the version of an API", () => {
     const baseUrl = "https://x.example/openai?api-version=2024-10-21&auth=planted%2Fplanted"
     const config = Configurations.config({
-      file: { model: "azure/gpt-5", providers: { azure: { type: "openai-compatible", baseUrl } } }
+      file: {
+        model: "azure/gpt-5",
+        providers: { azure: { type: "openai-compatible", baseUrl } },
+        tools: { look: { url: "http://localhost:3001/mcp?auth=of-a-tool" } }
+      }
     })
-    expect(Secrets.make(Secrets.ofConfig(config)).redact("2024-10-21 planted/planted planted%2Fplanted")).toBe(
-      "2024-10-21 [redacted] [redacted]"
-    )
+    const text = "2024-10-21 planted/planted planted%2Fplanted of-a-tool"
+    expect(Secrets.make(Secrets.ofConfig(config)).redact(text)).toBe("2024-10-21 [redacted] [redacted] [redacted]")
   })
 
   it("every key, token, header and password of a configuration is a secret", () => {
