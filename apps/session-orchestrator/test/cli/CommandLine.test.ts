@@ -110,6 +110,9 @@ describe("holdfast turns", () => {
     expect([since.asked, states(since)]).toEqual([[true], ["waiting", "completed"]])
     const limited = yield* turns(["--json", "--limit", "1", "--model", "anthropic"], { found })
     expect([limited.asked, states(limited)]).toEqual([[false], ["completed"]])
+    expect(states(yield* turns(["--json", "--model", "anthropic/claude"], { found }))).toHaveLength(3)
+    const none = [(yield* turns(["--all"])).stdout, (yield* turns([])).stdout]
+    expect(none).toEqual(["There are no such turns in a.db.\n", expect.stringMatching(/^No turn waits or runs in /)])
   })
 
   It.effect("refuses an invalid moment and an invalid number", function* () {
@@ -200,15 +203,15 @@ describe("holdfast schedule", () => {
 })
 
 describe("holdfast backup", () => {
-  const backup = (summary: Partial<Effect.Success<ReturnType<typeof Backup.make>>>, ms = 0) =>
+  const backup = (summary: Partial<Effect.Success<ReturnType<typeof Backup.make>>>, ms = 0, totalBytes = 20) =>
     CommandLine.run(["backup", "copy.db"], {
       parts: {
         environment,
         backup: Effect.succeed((from, to, onProgress) =>
           Effect.gen(function* () {
-            onProgress({ copiedBytes: 1, totalBytes: 2 })
+            onProgress({ copiedBytes: totalBytes / 2, totalBytes })
             yield* TestClock.adjust(ms)
-            for (const copiedBytes of [1, 1, 2]) onProgress({ copiedBytes, totalBytes: 2 })
+            for (const share of [0.95, 0.95, 1]) onProgress({ copiedBytes: share * totalBytes, totalBytes })
             expect([from, to]).toEqual([expect.stringMatching(/\/a\.db$/), "copy.db"])
             return { bytes: 2_048, conversations: 1, turns: 1, unsealed: 0, ...summary }
           })
@@ -228,8 +231,11 @@ describe("holdfast backup", () => {
     })
   })
 
-  It.effect("writes a line for each tenth of a slow copy", function* () {
-    expect(yield* backup({}, 2_000)).toMatchObject({ stderr: "Copied 50 % of 2.0 B\nChecking 2.0 B\n" })
+  It.effect("writes a line for each tenth of a copy that is slow or large", function* () {
+    const [slow, half, large] = ["Copied 90 % of 20.0 B\nChecking 20.0 B\n", "Copied 50 % of 64.0 MiB\n", 67_108_864]
+    expect([(yield* backup({}, 1_999)).stderr, (yield* backup({}, 2_000)).stderr]).toEqual(["", slow])
+    const whole = `${half}Copied 90 % of 64.0 MiB\nChecking 64.0 MiB\n`
+    expect([(yield* backup({}, 0, large - 1)).stderr, (yield* backup({}, 0, large)).stderr]).toEqual(["", whole])
   })
 
   It.effect("leaves PostgreSQL to its own tools", function* () {

@@ -28,17 +28,8 @@ describe("holdfast connect", () => {
   })
 
   It.effect("needs no key of a provider, as it calls none", function* () {
-    const config = {
-      model: "own/m",
-      providers: {
-        own: {
-          type: "openai-compatible",
-          baseUrl: "https://own.example",
-          apiKeyEnv: "OWN_KEY",
-          headers: { "x-tenant": "${TENANT}" }
-        }
-      }
-    }
+    const keyed = { type: "openai-compatible", baseUrl: "https://own.example", apiKeyEnv: "OWN_KEY" }
+    const config = { model: "own/m", providers: { own: { ...keyed, headers: { "x-tenant": "${TENANT}" } } } }
     const files = { "holdfast.config.json": JSON.stringify(config) }
     const { code, stdout } = yield* CommandLine.run(["connect", "openai-sdk", "--provider", "own"], { parts, files })
     expect([code, stdout]).toEqual([0, "export OPENAI_BASE_URL=http://127.0.0.1:4747/to/own\n"])

@@ -30,6 +30,10 @@ describe("holdfast dry-run", () => {
     const outages = ["--outage", "one=529 for 2h", "--outage", "two/x=503 for 30m"]
     const { code, stdout } = yield* dryRun(...outages, "--turns", "20", "--against", "other.json")
     expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /^20 turns of one\/m within 1 m, by overnight, holdfast.config.json beside interactive, other/
+    )
+    expect((yield* dryRun("--outage", "529")).stdout).toMatch(/^A turn of one\/m, by overnight, holdfast.config.json\n/)
     expect(stdout).toMatch(/overnight, holdfast.config.json +interactive, other.json/)
     expect(stdout).toMatch(/answered +20 of 20 +0 of 20/)
     expect(stdout).toContain("20 because no retries were left (overloaded)")
@@ -89,6 +93,7 @@ describe("holdfast dry-run", () => {
       expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" })
       expect(stderr).toContain(message)
     }
+    expect(yield* dryRun("--outage", "529", "--turns", "1", "--hours", "744")).toMatchObject({ code: 0, stderr: "" })
     const unwritable = yield* dryRun("--outage", "529", "--svg", "/readonly.svg")
     expect(unwritable.code).toBe(1)
     expect(unwritable.stderr).toContain("--svg: /readonly.svg cannot be written")

@@ -1,15 +1,19 @@
 import { describe, expect } from "@effect/vitest"
 import type { TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, Queue, Stream } from "effect"
+import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RunCommand from "../../src/cli/RunCommand.ts"
-import { delta, end, retry } from "../GivenTurn.ts"
+import { delta, end, modelChange, retry } from "../GivenTurn.ts"
 import * as Recorder from "./Recorder.ts"
 import * as It from "../It.ts"
 
 /** Shows a turn whose events the test emits. */
-const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
+const showing = Effect.fnUntraced(function* (
+  recorder: Recorder.Recorder,
+  interrupted: Effect.Effect<void> = Effect.never
+) {
   const events = yield* Queue.unbounded<TurnEvent.TurnEvent>()
+  let aborts = 0
   const fiber = yield* Effect.forkChild(
     RunCommand.show({
       events: ({ onConnection }) => {
@@ -18,8 +22,8 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
         return Stream.fromQueue(events).pipe(Stream.takeUntil((event) => event.type === "turn-end"))
       },
       terminal: recorder.terminal,
-      interrupted: Effect.never,
-      abort: Effect.void,
+      interrupted,
+      abort: Effect.sync(() => void aborts++),
       timeOfDay: () => "02:14:05",
       head: "Turn t of conversation c."
     })
@@ -27,6 +31,7 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
   return {
     happens: (...happened: ReadonlyArray<TurnEvent.TurnEvent>) =>
       Effect.andThen(Queue.offerAll(events, happened), TestClock.adjust(0)),
+    aborts: () => aborts,
     passes: TestClock.adjust,
     ended: Fiber.join(fiber)
   }
@@ -63,14 +68,38 @@ describe("run", () => {
   It.effect("a file gets the answer and nothing else; waits are printed beside it, at a modest rate", function* () {
     const recorder = Recorder.make({ stdout: false, stderr: true })
     const turn = yield* showing(recorder)
-    yield* turn.happens(retry({ delayMs: 600_000, retryAt: 600_000 }))
+    yield* turn.happens(modelChange("openai/m"), retry({ delayMs: 600_000, retryAt: 600_000 }))
     yield* turn.passes("10 minutes")
     yield* turn.happens(delta("Hello\u001b[0m"), end("completed"))
     yield* turn.ended
     expect(recorder.stdout()).toBe("Hello\u001b[0m\n")
     expect(recorder.stderr()).toBe(
-      "Turn t of conversation c.\n" +
+      "Turn t of conversation c.\nGoes on with openai/m instead of anthropic/claude.\n" +
         "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
     )
+  })
+
+  It.effect("rule P14: Ctrl-C asks for the turn's end, and shows the turn until that has come", function* () {
+    const recorder = Recorder.make({ stdout: true, stderr: true })
+    const signal = yield* Deferred.make<void>()
+    const turn = yield* showing(recorder, Deferred.await(signal))
+    yield* turn.happens(wait)
+    yield* Deferred.succeed(signal, undefined)
+    yield* turn.passes(0)
+    const head = ["Turn t of conversation c.", "Aborting the turn. Ctrl-C again quits at once."]
+    expect([turn.aborts(), recorder.seen()]).toEqual([1, [...head, ""]])
+    yield* turn.happens(delta("Hello"), end("aborted"))
+    expect([yield* turn.ended, turn.aborts()]).toEqual([end("aborted"), 1])
+    expect(recorder.seen()).toEqual([...head, "! anthropic/claude: 529 Overloaded", "Hello", "Aborted.", ""])
+  })
+
+  It.effect("for programs prints every event as a line of JSON, and returns the end", function* () {
+    const recorder = Recorder.make({ stdout: false, stderr: false })
+    const happened = [wait, delta("Hello"), end("completed")]
+    const events = () => Stream.fromIterable(happened)
+    expect(yield* RunCommand.printEvents({ events, terminal: recorder.terminal })).toEqual(happened[2])
+    expect(recorder.stdout()).toBe(happened.map((event) => `${JSON.stringify(event)}\n`).join(""))
+    const codes = [...(["completed", "aborted", "failed"] as const).map((status) => end(status)), undefined]
+    expect(codes.map(RunCommand.exitCodeOf)).toEqual([0, 130, 1, 1])
   })
 })

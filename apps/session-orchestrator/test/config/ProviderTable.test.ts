@@ -78,7 +78,13 @@ describe("providers", () => {
       const { models, providers } = Configurations.config({
         file: own(
           { body: { temperature: 0, stream_options: null } },
-          { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } }, "own/d": {} } }
+          {
+            models: {
+              "own/a/b": { body: { seed: 1 } },
+              "own/c": { tools: false, files: false, body: { seed: 2 } },
+              "own/d": {}
+            }
+          }
         )
       })
       expect(providers.get("own")).toMatchObject({
@@ -90,7 +96,7 @@ describe("providers", () => {
           ])
         }
       })
-      expect(models).toEqual({ "own/c": { tools: false }, "own/d": {} })
+      expect(models).toEqual({ "own/c": { tools: false, files: false }, "own/d": {} })
     })
 
     it.each([{ maxTokens: 5 }, { promptCaching: false }, { body: { top_k: 1 } }])(
@@ -107,13 +113,6 @@ describe("providers", () => {
       })
       expect(providers.get("openai")).toMatchObject({ request: { modelBody: new Map([["gpt-5", { seed: 1 }]]) } })
       expect(providers.get("groq")).not.toHaveProperty("request")
-    })
-
-    it("of a model that takes no files leave that in force", () => {
-      const { models } = Configurations.config({
-        file: { model: "simulated/steady", models: { "openai/gpt-5": { files: false, body: { seed: 1 } } } }
-      })
-      expect(models).toEqual({ "openai/gpt-5": { files: false } })
     })
 
     it("of a simulated model may have every other key", () => {

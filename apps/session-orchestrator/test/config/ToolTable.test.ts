@@ -18,14 +18,14 @@ describe("tools", () => {
         remote: { url, timeout: "5 minutes", required: true, allow: ["search"], maxOutput: 2048 }
       })
     ).tools
-    expect(files?.reach).toEqual({ type: "stdio", ...local, env: {}, cwd: "/etc/work" })
-    expect(files?.timeout).toEqual(Duration.seconds(60))
-    expect(files?.idempotent).toEqual(["read_*"])
-    expect(files?.allow).toBeUndefined()
-    expect([files?.isRequired, remote?.isRequired]).toEqual([false, true])
-    expect(remote?.reach).toEqual({ type: "http", url, headers: {} })
-    expect(remote?.timeout).toEqual(Duration.minutes(5))
-    expect(remote?.maxOutput).toBe(2048)
+    const usual = { isRequired: false, allow: undefined, deny: [], confirm: [], idempotent: [], maxOutput: 65_536 }
+    const times = { timeout: Duration.minutes(1), startTimeout: Duration.seconds(30), answerWithin: Duration.hours(8) }
+    const stdio = { type: "stdio", ...local, env: {}, cwd: "/etc/work" }
+    const http = { timeout: Duration.minutes(5), isRequired: true, allow: ["search"], maxOutput: 2048 }
+    expect([files, remote]).toEqual([
+      { name: "files", secrets: [], ...times, ...usual, idempotent: ["read_*"], reach: stdio },
+      { name: "remote", secrets: [], ...times, ...usual, ...http, reach: { type: "http", url, headers: {} } }
+    ])
   })
 
   it("${NAME} stands for a variable, in env and headers, and its value is a secret", () => {

@@ -46,12 +46,8 @@ const given = () => {
 
 it("a client that reads gets every write at once", () => {
   const { client, outlet, write } = given()
-  expect(outlet.hasBegun).toBe(false)
-  expect(write("a")).toBe(undefined)
-  expect(write("b")).toBe(undefined)
-  expect(outlet.hasBegun).toBe(true)
-  expect(outlet.write("c", true)).toBe(undefined)
-  expect(write("d")).toBe(undefined)
+  expect([outlet.hasBegun, write("a"), write("b"), outlet.hasBegun]).toEqual([false, undefined, undefined, true])
+  expect([outlet.write("c", true), write("d")]).toEqual([undefined, undefined])
   expect(client.taken).toEqual(["a", "b", "c end"])
 })
 

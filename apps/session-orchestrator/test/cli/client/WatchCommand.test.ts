@@ -16,7 +16,7 @@ const turn = (n: number, id = `holdfast-call-${n}`): TurnState.TurnSummary => ({
   model: "anthropic~client/claude",
   acceptedAt: NOW,
   attempts: 1,
-  prompt: "claude-cli: POST /v1/messages",
+  prompt: `claude-cli: POST /v1/messages ${"x".repeat(40)}`,
   wait: { retry: 0, retryAt: NOW + n * 60_000, since: NOW },
   error: { reason: "overloaded", message: "Overloaded" }
 })
@@ -29,11 +29,11 @@ const health = (windows: ReadonlyArray<Health.WindowReport>): Health.Health => (
 
 describe("the status line", () => {
   it("has held calls and until when, and the limits that are used most", () => {
-    const windows = [window("5h", 0.93), window("7d", 0.6), window("requests", 0.55), window("tokens", 0.1)]
+    const windows = [window("5h", 0.999), window("7d", 0.5), window("requests", 0.55), window("tokens", 0.1)]
     const line = WatchCommand.lineOf({ turns: [turn(2), turn(1), turn(9, "another")], health: health(windows) })
     expect(line).toBe(
       `Holdfast: 2 calls held, overloaded, next at ${moment(NOW + 60_000)}; ` +
-        `anthropic 5h 93 %, begins anew ${moment(RESET)}; anthropic 7d 60 %, begins anew ${moment(RESET)}`
+        `anthropic 5h 99 %, begins anew ${moment(RESET)}; anthropic 7d 50 %, begins anew ${moment(RESET)}`
     )
     expect(WatchCommand.lineOf({ turns: [], health: health([window("5h", 0.2)]) })).toBe("Holdfast")
   })
@@ -51,13 +51,14 @@ describe("the screen of watch", () => {
       { turns: [turn(1), turn(0), asking], health: health([window("5h", 0.93)]) },
       "3 answered, 0 failed"
     )
+    const said = `claude-cli: POST /v1/messages ${"x".repeat(29)}…`
     expect(lines.slice(1)).toEqual([
       "",
       "In the last 12 hours: 3 answered, 0 failed",
       "",
-      `call-1 anthropic~client/claude overloaded, next ${moment(NOW + 60_000)} claude-cli: POST /v1/messages`,
-      "call-0 anthropic~client/claude overloaded, waits for its program claude-cli: POST /v1/messages",
-      "call-3 anthropic~client/claude overloaded, asks you claude-cli: POST /v1/messages",
+      `call-1 anthropic~client/claude overloaded, next ${moment(NOW + 60_000)} ${said}`,
+      `call-0 anthropic~client/claude overloaded, waits for its program ${said}`,
+      `call-3 anthropic~client/claude overloaded, asks you ${said}`,
       "",
       `Limit 5h of anthropic, client a1b2c3: 93 % used, begins anew ${moment(RESET)}`
     ])

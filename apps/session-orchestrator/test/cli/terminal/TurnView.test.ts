@@ -44,28 +44,16 @@ describe("TurnView", () => {
 
   it("rule X3: an answer that was on disk before watching began is shown, and one that was streamed is not shown again", () => {
     expect(written(answer("Hello"), end("completed"))).toEqual(["Hello"])
-    expect(written(answer("One."), answer("Two."), stepStart(2), delta("Three."), answer("Three."))).toEqual([
-      "One.",
-      "\nTwo.",
-      "\n",
-      "Three."
-    ])
-    expect(written(stepStart(0), delta("Hel"), delta("lo"), answer("Hello"), stepStart(1), delta("Bye"))).toEqual([
-      "Hel",
-      "lo",
-      "\n",
-      "Bye"
-    ])
+    const three = written(answer("One."), answer("Two."), stepStart(2), delta("Three."), answer("Three."))
+    expect(three).toEqual(["One.", "\nTwo.", "\n", "Three."])
+    const two = written(stepStart(0), delta("Hel"), delta("lo"), answer("Hello"), stepStart(1), delta("Bye"))
+    expect(two).toEqual(["Hel", "lo", "\n", "Bye"])
   })
 
   it("rule X3: a connection that is made anew repeats nothing, and what came meanwhile is shown", () => {
     const step = (...deltas: ReadonlyArray<string>) => [stepStart(0), ...deltas.map(delta)]
-    expect(written(...step("He", "llo"), ...step("Hel", "lo, w"), answer("Hello, world."))).toEqual([
-      "He",
-      "llo",
-      ", w",
-      "orld."
-    ])
+    const again = written(...step("He", "llo"), ...step("Hel", "lo, w"), answer("Hello, world."))
+    expect(again).toEqual(["He", "llo", ", w", "orld."])
     // The same text is written again after it was discarded, and in another step.
     expect(written(...step("Hello"), stepDiscarded("It broke off."), ...step("Hello"))).toHaveLength(3)
     expect(written(...step("Hello"), answer("Hello"), stepStart(1), delta("Hello"))).toEqual(["Hello", "\n", "Hello"])
@@ -73,6 +61,12 @@ describe("TurnView", () => {
     const files = (text: string, ...events: ReadonlyArray<TurnEvent.TurnEvent>) =>
       written(...step(text), ...events).filter((line) => line.includes("image/png")).length
     expect([files("He", ...step("He"), file), files("He", file, ...step("He"), file, file)]).toEqual([1, 2])
+    expect([files("He", file, file, ...step("He"), file, file, file), files("He", file, answer("He"))]).toEqual([3, 1])
+    const asked = {
+      ...answer(""),
+      message: { role: "user", content: [file.file] }
+    } as unknown as TurnEvent.MessageEvent
+    expect(written(asked)).toEqual([])
     expect(written(retry(), retry(), delta("Hello"))).toEqual([
       "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
       "Hello"
@@ -169,9 +163,8 @@ describe("TurnView", () => {
   })
 
   it("rule D13: a wait that is over, or has no length, has no time left, and the last millisecond is one", () => {
+    expect([0, -5].map((delayMs) => TurnView.timeLeft(retry({ delayMs }), 0))).toEqual([0, 0])
     expect(TurnView.timeLeft(retry(), 1_000_000)).toBe(0)
-    expect(TurnView.timeLeft(retry({ delayMs: 0 }), 0)).toBe(0)
-    expect(TurnView.timeLeft(retry({ delayMs: -5 }), 0)).toBe(0)
     expect(TurnView.view(after(retry()), 299_999, surroundings).at(-1)).toBe(
       "  Retry 1 in 1 s, at 02:14:05 (Ctrl-C aborts)"
     )
@@ -192,25 +185,16 @@ describe("TurnView", () => {
   })
 
   it("steps without text leave no empty lines, and a discarded answer is answered again", () => {
-    expect(written(stepStart(0), delta("One."), stepStart(1), stepStart(2), delta("Two."))).toEqual([
-      "One.",
-      "\n",
-      "Two."
-    ])
-    expect(written(delta("Hel"), stepDiscarded("The line broke."), answer("Hello"))).toEqual([
-      "Hel",
-      "[notice] The line broke.",
-      "Hello"
-    ])
+    const steps = written(stepStart(0), delta("One."), stepStart(1), stepStart(2), delta("Two."))
+    expect(steps).toEqual(["One.", "\n", "Two."])
+    const again = written(delta("Hel"), stepDiscarded("The line broke."), answer("Hello"))
+    expect(again).toEqual(["Hel", "[notice] The line broke.", "Hello"])
   })
 
   it("the next repaint is when the seconds change", () => {
     const state = after(retry({ delayMs: 5000, retryAt: 5000 }))
-    expect(TurnView.untilChange(state, 0)).toBe(1000)
-    expect(TurnView.untilChange(state, 250)).toBe(750)
-    expect(TurnView.untilChange(state, 2000)).toBe(1000)
-    expect(TurnView.untilChange(state, 3750)).toBe(250)
-    expect(TurnView.untilChange(state, 4999)).toBe(1)
+    const until = [0, 250, 2000, 3750, 4999].map((now) => TurnView.untilChange(state, now))
+    expect(until).toEqual([1000, 750, 1000, 250, 1])
     expect(TurnView.untilChange(TurnView.initial, 0)).toBe(1000)
   })
 

@@ -14,12 +14,12 @@ describe("a problem of the configuration", () => {
   it("quotes a short value, and names the kind of any other", () => {
     const of = (profile: unknown) => problem({ retry: { profile } })
     const expected = 'expected "overnight", "weekly", "interactive" or "cycling".'
-    assert.strictEqual(of(""), `retry.profile: found ""; ${expected}`)
-    assert.strictEqual(of(1.5), `retry.profile: found 1.5; ${expected}`)
-    assert.strictEqual(of(true), `retry.profile: found true; ${expected}`)
-    assert.strictEqual(of(null), `retry.profile: found null; ${expected}`)
-    assert.strictEqual(of([]), `retry.profile: found a list; ${expected}`)
-    assert.strictEqual(of({}), `retry.profile: found an object; ${expected}`)
+    const found = [of(""), of(1.5), of(true), of(null), of([]), of({})]
+    const values = ['""', "1.5", "true", "null", "a list", "an object"]
+    assert.deepStrictEqual(
+      found,
+      values.map((value) => `retry.profile: found ${value}; ${expected}`)
+    )
     assert.strictEqual(of("over"), `retry.profile: found "over"; ${expected} Did you mean "overnight"?`)
     assert.strictEqual(problem({ gate: { enabled: "yes" } }), 'gate.enabled: found "yes"; expected true or false.')
     assert.strictEqual(
@@ -43,10 +43,9 @@ describe("a problem of the configuration", () => {
   it("names only the kind of a value that is or may be a secret", () => {
     const of = (token: unknown) => problem({ server: { token } })
     const expected = "expected a string of at least 16 characters."
-    assert.strictEqual(of("abc"), `server.token: found a string of 3 characters; ${expected}`)
-    assert.strictEqual(of(""), `server.token: found an empty string; ${expected}`)
-    assert.strictEqual(of(5), `server.token: found a number; ${expected}`)
-    assert.strictEqual(of(null), `server.token: found null; ${expected}`)
+    const kinds = ["a string of 3 characters", "an empty string", "a number", "null"]
+    const found = kinds.map((kind) => `server.token: found ${kind}; ${expected}`)
+    assert.deepStrictEqual(["abc", "", 5, null].map(of), found)
     assert.strictEqual(problem("sk-planted"), "the whole: found a string of 10 characters; expected an object.")
   })
 

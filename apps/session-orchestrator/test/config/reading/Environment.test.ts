@@ -50,17 +50,11 @@ describe("Environment", () => {
       HOLDFAST_IN_TOOL: "t",
       HOLDFAST_IN_HEADER: "h"
     }
+    const own = { type: "openai-compatible", baseUrl: "http://localhost/v1", apiKeyEnv: "HOLDFAST_KEY" }
     const file = {
       server: { tokenEnv: "HOLDFAST_BEARER" },
       model: "own/m",
-      providers: {
-        own: {
-          type: "openai-compatible",
-          baseUrl: "http://localhost/v1",
-          apiKeyEnv: "HOLDFAST_KEY",
-          headers: { "X-A": "${HOLDFAST_IN_HEADER}" }
-        }
-      },
+      providers: { own: { ...own, headers: { "X-A": "${HOLDFAST_IN_HEADER}" } } },
       tools: { a: { command: "a", env: { A: "${HOLDFAST_IN_TOOL}" } } },
       telemetry: { notifications: { webhookEnv: "HOLDFAST_HOOK" } }
     }

@@ -39,10 +39,7 @@ describe("JsonText", () => {
   it("the key __proto__ is a key like any other", () => {
     const text = '{ "__proto__": { "a": 1, }, /* b */ "b": [2,], }'
     const value = Result.getOrThrow(valueOf(text))
-    expect(Object.entries(Object(value))).toEqual([
-      ["__proto__", { a: 1 }],
-      ["b", [2]]
-    ])
+    expect(JSON.stringify(Object.entries(Object(value)))).toBe('[["__proto__",{"a":1}],["b",[2]]]')
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
   })
 
@@ -110,13 +107,10 @@ describe("JsonText", () => {
     )
   })
 
-  it.each([5_000, 1_000_000])("%d levels are refused where the limit is passed", (levels) => {
+  it.each([5_000, 1_000_000])("%d levels are refused where the limit is passed, and 100 are read", (levels) => {
+    expect(faultOf("[".repeat(100) + "]".repeat(100))).toBe("none")
     expect(faultOf("[".repeat(levels) + "]".repeat(levels))).toBe("1:101 nested more than 100 levels deep")
     expect(faultOf('{"a":'.repeat(levels))).toBe("1:501 nested more than 100 levels deep")
-  })
-
-  it("100 levels are read", () => {
-    expect(faultOf("[".repeat(100) + "]".repeat(100))).toBe("none")
   })
 
   it("ignores a byte order mark, which is no column", () => {
@@ -137,16 +131,8 @@ describe("JsonText", () => {
 
   it("returns the position of every key and element", () => {
     const text = '\uFEFF// keys\n{ "a": {\n    /* one */ "b": 1 },\n  "c": [1,\n   { "d": [] },\n [2]] }'
-    expect(placesOf(text).map(({ path, position }) => [path.join("/"), position.line, position.column])).toEqual([
-      ["a", 2, 3],
-      ["a/b", 3, 15],
-      ["c", 4, 3],
-      ["c/0", 4, 9],
-      ["c/1", 5, 4],
-      ["c/1/d", 5, 6],
-      ["c/2", 6, 2],
-      ["c/2/0", 6, 3]
-    ])
+    const places = placesOf(text).map(({ path, position }) => `${path.join("/")} ${position.line}:${position.column}`)
+    expect(places.join(", ")).toBe("a 2:3, a/b 3:15, c 4:3, c/0 4:9, c/1 5:4, c/1/d 5:6, c/2 6:2, c/2/0 6:3")
   })
 
   it("the position of each key is that of its text", () => {

@@ -49,11 +49,9 @@ describe("Sources", () => {
 
   it("knows which paths are whole", () => {
     const missing = [["providers", "a", "baseUrl"], ["models"]]
-    expect(Sources.isWhole(missing, ["providers", "a"])).toBe(false)
-    expect(Sources.isWhole(missing, ["models", "x/y"])).toBe(false)
-    expect(Sources.isWhole(missing, ["providers", "b"])).toBe(true)
-    expect(Sources.isWhole([[]], ["server", "token"])).toBe(false)
-    expect(Sources.isWhole([], ["server", "token"])).toBe(true)
+    const paths = ["providers.a", "models.x/y", "providers.b"].map((path) => path.split("."))
+    expect(paths.map((path) => Sources.isWhole(missing, path))).toEqual([false, false, true])
+    expect([[[]], []].map((missing) => Sources.isWhole(missing, ["server", "token"]))).toEqual([false, true])
   })
 
   it("decoding ends for every content, and has no problem exactly if nothing is missing", () => {

@@ -59,23 +59,18 @@ describe("Secrets", () => {
   }
 
   it("a known secret is redacted in base64 of a longer text, at any offset and in both alphabets", () => {
+    const short = fc.string({ maxLength: 20 })
     fc.assert(
-      fc.property(
-        secret,
-        fc.string({ maxLength: 20 }),
-        fc.string({ maxLength: 20 }),
-        fc.boolean(),
-        (secret, before, after, isUrl) => {
-          const whole = `${before}${secret}${after}`
-          const encoded = isUrl ? Buffer.from(whole).toString("base64url") : base64(whole)
-          const cleaned = redactor(secret)(`authorization ${encoded} end`)
-          expect(cleaned).toContain(Secrets.PLACEHOLDER)
-          const rest = cleaned
-            .split(Secrets.PLACEHOLDER)
-            .map((part) => Buffer.from(part.replaceAll(/[^A-Za-z0-9+/_-]/g, ""), "base64").toString("latin1"))
-          expect(rest.join("\n")).not.toContain(Buffer.from(secret).toString("latin1").slice(1, -1))
-        }
-      )
+      fc.property(secret, short, short, fc.boolean(), (secret, before, after, isUrl) => {
+        const whole = `${before}${secret}${after}`
+        const encoded = isUrl ? Buffer.from(whole).toString("base64url") : base64(whole)
+        const cleaned = redactor(secret)(`authorization ${encoded} end`)
+        expect(cleaned).toContain(Secrets.PLACEHOLDER)
+        const rest = cleaned
+          .split(Secrets.PLACEHOLDER)
+          .map((part) => Buffer.from(part.replaceAll(/[^A-Za-z0-9+/_-]/g, ""), "base64").toString("latin1"))
+        expect(rest.join("\n")).not.toContain(Buffer.from(secret).toString("latin1").slice(1, -1))
+      })
     )
   })
 
