@@ -49,10 +49,7 @@ describe("retention of conversations", () => {
       let scrubs = 0
       const ports = {
         lists: yield* Lists,
-        deletions: {
-          conversation,
-          scrub: Effect.suspend(() => (scrubs++, scrub))
-        },
+        deletions: { conversation, scrub: Effect.suspend(() => (scrubs++, scrub)) },
         deleted: (id: string) => Effect.sync(() => void deleted.push(id))
       }
       const rules = [{ after: Duration.days(60) }, { after: Duration.days(5), tag: "nightly" }]

@@ -79,10 +79,17 @@ describe("a notice", () => {
     assert.deepInclude(yield* Effect.flip(send(content)), { message, retryable: true })
   })
 
-  It.effect("ends a command that hangs", function* () {
+  It.effect("takes ten seconds of a receiver or a command that hangs", function* () {
     const spawner = ChildProcessSpawner.make(() => Effect.never)
-    const fiber = yield* Effect.forkChild(Effect.flip(Posting.command(["notify"], spawner, String)(content)))
-    yield* TestClock.adjust("10 seconds")
-    assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
+    const hanging = Posting.webhook(
+      hook,
+      HttpClient.make(() => Effect.never),
+      String
+    )
+    for (const send of [Posting.command(["notify"], spawner, String), hanging]) {
+      const fiber = yield* Effect.forkChild(Effect.flip(send(content)))
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
+    }
   })
 })

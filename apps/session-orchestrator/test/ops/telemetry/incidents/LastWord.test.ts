@@ -241,10 +241,7 @@ describe("over all scripts of failures, answers, deaths and restarts", () => {
       { ...step, kind: "fails", turn: 1, afterMs: 10_000 }
     ])
     check(world)
-    expect(world.memory.notices().map(({ failed, type }) => [type, failed])).toEqual([
-      ["incident-began", 0],
-      ["incident-ended", 0],
-      ["turns-failed", 1]
-    ])
+    const told = world.memory.notices().map(({ failed, type }) => `${String(type)} ${String(failed)}`)
+    expect(told).toEqual(["incident-began 0", "incident-ended 0", "turns-failed 1"])
   })
 })

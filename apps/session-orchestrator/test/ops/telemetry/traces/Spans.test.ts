@@ -171,21 +171,15 @@ describe("spans", () => {
   })
 
   it("of a turn with an unfinished step are two: the step's too", () => {
-    const names = Spans.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded, steps: 0 })).map(
-      (span) => [span.name, span.error]
-    )
-    expect(names).toEqual([
-      ["step 0", "overloaded"],
-      ["invoke_agent holdfast", "overloaded"]
-    ])
-    expect(Spans.ofSeal(Observations.seal({ status: "aborted", attempts: 0 })).map(({ name }) => name)).toEqual([
-      "invoke_agent holdfast"
-    ])
+    const named = (seal: Parameters<typeof Observations.seal>[0]) =>
+      Spans.ofSeal(Observations.seal(seal)).map(({ error = "", name }) => `${name}: ${error}`)
+    const failed = named({ status: "failed", error: Observations.overloaded, steps: 0 })
+    expect(failed).toEqual(["step 0: overloaded", "invoke_agent holdfast: overloaded"])
+    expect(named({ status: "aborted", attempts: 0 })).toEqual(["invoke_agent holdfast: aborted"])
   })
 
   it("of a step with several tool calls end with the last call", () => {
-    expect(Spans.ofTool(Observations.tool({ othersRunning: 1 })).map(({ name }) => name)).toEqual([
-      "execute_tool search"
-    ])
+    const names = Spans.ofTool(Observations.tool({ othersRunning: 1 })).map(({ name }) => name)
+    expect(names).toEqual(["execute_tool search"])
   })
 })
