@@ -40,19 +40,13 @@ describe("--attach", () => {
     fs.writeFileSync(empty, "")
     const refusal = (file: string) =>
       Effect.map(Effect.flip(add([file])), ({ exitCode, message }) => [exitCode, message])
-    assert.deepStrictEqual(yield* refusal(large), [
-      2,
-      `--attach ${large}: it has 1001 bytes; a file may have 1000 bytes at most (server.maxFileBytes).`
-    ])
-    assert.deepStrictEqual(yield* refusal(empty), [2, `--attach ${empty}: it is empty.`])
-    assert.deepStrictEqual(yield* refusal(`${folder}/none.png`), [
-      2,
-      `--attach ${folder}/none.png: there is no such file.`
-    ])
-    assert.deepStrictEqual(yield* refusal("https://a.example/chart"), [
-      2,
-      "--attach https://a.example/chart: its name has no ending that gives its type, such as .png or .pdf."
-    ])
+    for (const [file, why] of [
+      [large, "it has 1001 bytes; a file may have 1000 bytes at most (server.maxFileBytes)."],
+      [empty, "it is empty."],
+      [`${folder}/none.png`, "there is no such file."],
+      ["https://a.example/chart", "its name has no ending that gives its type, such as .png or .pdf."]
+    ] as const)
+      assert.deepStrictEqual(yield* refusal(file), [2, `--attach ${file}: ${why}`])
     assert.match(String((yield* refusal("http://a.example/a.png"))[1]), /expected an https address/)
   })
 })

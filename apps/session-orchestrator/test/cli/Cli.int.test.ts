@@ -152,7 +152,7 @@ describe("holdfast", () => {
       [["--conversation", "c-nowhere"], /^holdfast: There is no conversation c-nowhere\.\n$/],
       [
         ["--turn-id", "t-2", "--model", "simulated/outage-2"],
-        /^holdfast: Turn t-2 is on simulated\/steady\+instant, not on/
+        /^holdfast: Turn t-2 is on simulated\/steady\+instant, not/
       ]
     ]
     for (const [args, expected] of refusals) {

@@ -94,11 +94,8 @@ describe("holdfast run, through a service", () => {
     const none = yield* read("turns")
     assert.include(none.stdout, `No turn waits or runs in http://127.0.0.1:${port}.`)
     const all = yield* read("turns", "--all", "--json")
-    const states = Socket.jsonLines(all.stdout).map(({ state, turnId }) => [turnId, state])
-    assert.deepStrictEqual(states, [
-      ["t-good", "completed"],
-      ["t-bad", "failed"]
-    ])
+    const states = Socket.jsonLines(all.stdout).map(({ state, turnId }) => `${turnId} ${state}`)
+    assert.deepStrictEqual(states, ["t-good completed", "t-bad failed"])
     const failed = yield* read("turns", "--failed", "--since", "1 hour")
     assert.match(failed.stdout, /^STATE +CONVERSATION +TURN [^\n]*\nfailed .* t-bad [^\n]*\n\n1 turn /)
     const why = yield* read("explain", "t-bad")

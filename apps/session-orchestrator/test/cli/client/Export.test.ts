@@ -5,6 +5,8 @@ import * as Export from "../../../src/cli/client/Export.ts"
 const turnId = Ids.TurnId.make("t")
 const common = (n: number) => ({ id: Ids.messageIdOf(turnId, n), turnId, createdAt: 0 })
 
+const conversation = { conversationId: Ids.ConversationId.make("c"), model: "a/b", createdAt: 0, isBusy: false }
+
 const messages: ReadonlyArray<Message.Message> = [
   { role: "user", ...common(0), content: [{ type: "text", text: "Why?" }] },
   {
@@ -33,7 +35,6 @@ const messages: ReadonlyArray<Message.Message> = [
 ]
 
 it("rule X15: a conversation as Markdown has each message, its calls and their results, and where it broke off", () => {
-  const conversation = { conversationId: Ids.ConversationId.make("c"), model: "a/b", createdAt: 0, isBusy: false }
   const at = "1970-01-01T00:00:00.000Z"
   expect(Export.inMarkdown({ ...conversation, tags: ["x", "y"] }, messages).split("\n\n")).toEqual([
     "# c",
@@ -58,15 +59,8 @@ it("rule X15: a conversation as Markdown has each message, its calls and their r
 })
 
 it("a conversation as Markdown is headed by its title, with its id and its metadata beneath", () => {
-  const conversation = {
-    conversationId: Ids.ConversationId.make("c"),
-    model: "a/b",
-    createdAt: 0,
-    isBusy: false,
-    title: "Failures\nof last week",
-    metadata: { ticket: 7 }
-  }
-  expect(Export.inMarkdown(conversation, []).split("\n\n")).toEqual([
+  const titled = { ...conversation, title: "Failures\nof last week", metadata: { ticket: 7 } }
+  expect(Export.inMarkdown(titled, []).split("\n\n")).toEqual([
     "# Failures of last week",
     "c | 1970-01-01T00:00:00.000Z | a/b",
     '```\n{\n  "ticket": 7\n}\n```\n'

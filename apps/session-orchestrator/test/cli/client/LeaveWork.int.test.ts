@@ -8,6 +8,7 @@ import * as ProcessSetup from "../../service/ProcessSetup.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
 import * as CommandLine from "../CommandLine.ts"
+import * as Recorder from "../Recorder.ts"
 import * as It from "../../It.ts"
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
@@ -26,11 +27,15 @@ const left = Effect.fnUntraced(function* (service: Pick<Running, "port">, args: 
   return yield* Fiber.join(leaving)
 })
 
-/** A server that answers every call with one status. */
-const refusing = (status: number) =>
+/** A server that has an answer for each path, and one status for every other. */
+const answering = (answers: Readonly<Record<string, object>>, otherwise = 404) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const server = createServer((_, response) => void response.writeHead(status).end()).listen(0, "127.0.0.1")
+      const server = createServer(({ url = "" }, response) => {
+        const found = answers[url]
+        response.writeHead(found === undefined ? otherwise : 200, { "content-type": "application/json" })
+        response.end(JSON.stringify(found))
+      }).listen(0, "127.0.0.1")
       await once(server, "listening")
       return { server, port: (server.address() as AddressInfo).port }
     }),
@@ -48,7 +53,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       "When?": [ProcessSetup.answer("Now.")]
     })
     const files = {
-      "night.jsonl": ['{"prompt":"Why?","id":"why"}', '{"prompt":"How?","id":"how"}', '{"prompt":"When?"}'].join("\n")
+      "night.jsonl": '{"prompt":"Why?","id":"why"}\n{"prompt":"How?","id":"how"}\n{"prompt":"When?"}'
     }
     const submit = (...args: ReadonlyArray<string>) =>
       holdfast(service, ["submit", "--each", "night.jsonl", ...args], { files })
@@ -77,10 +82,8 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     const failed = yield* holdfast(service, ["answer", "how"])
     assert.deepInclude(failed, { code: 1, stdout: "" })
     assert.match(failed.stderr, /^Turn how: failed: 400 /)
-    assert.deepInclude(yield* holdfast(service, ["answer", "none"]), {
-      code: 1,
-      stderr: "holdfast: There is no turn none.\n"
-    })
+    const none = yield* holdfast(service, ["answer", "none"])
+    assert.deepInclude(none, { code: 1, stderr: "holdfast: There is no turn none.\n" })
     assert.strictEqual((yield* holdfast(service, ["answer", "no id"])).code, 2)
     assert.strictEqual(JSON.parse((yield* holdfast(service, ["answer", "--json", "why"])).stdout).status, "completed")
   })
@@ -91,16 +94,65 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
     const again = yield* holdfast(service, ["submit", "Why?", "--id", "one"])
     assert.deepInclude(again, { code: 0, stdout: "one\n", stderr: "It had been submitted before.\n" })
-    assert.strictEqual(
-      (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
-      "two\n"
-    )
+    const piped = yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })
+    assert.strictEqual(piped.stdout, "two\n")
     const files = { "p.jsonl": '{"prompt":"Other","id":"one"}\n{"prompt":"New","id":"three"}' }
     const mixed = yield* holdfast(service, ["submit", "--each", "p.jsonl"], { files })
     assert.deepInclude(mixed, { code: 1, stdout: "three\n" })
     assert.match(mixed.stderr, /^line 1: /)
     assert.strictEqual((yield* holdfast(service, ["submit", "--each", "p.jsonl", "Why?"], { files })).code, 2)
     assert.strictEqual((yield* holdfast(service, ["submit"])).code, 2)
+  })
+
+  It.live("rule X15: an answer, a wait and a command for many turns print what became of each, in full", function* () {
+    const shared = { conversationId: "c", status: "completed", model: "a/m", acceptedAt: 0, attempts: 1 }
+    const file = { mediaType: "image/png", sizeBytes: 3, name: "a.png" }
+    const states = [
+      { ...shared, turnId: "plain", text: "Here." },
+      { ...shared, turnId: "ended", text: "\u001b[31mHere.\u001b[0m\n" },
+      { ...shared, turnId: "none", text: "" },
+      { ...shared, turnId: "drawn", text: "", files: [file] },
+      { ...shared, turnId: "failed", status: "failed", error: { reason: "auth", message: "No.", code: "401" } },
+      { ...shared, turnId: "open", status: "running" }
+    ]
+    const refused = Array.from({ length: 11 }, (_, n) => {
+      return { turnId: `t-${n}`, conversationId: "c", outcome: "refused", message: "Not now." }
+    })
+    const inLines = (values: ReadonlyArray<object>) => values.map((value) => `${JSON.stringify(value)}\n`).join("")
+    const service = yield* answering({
+      ...Object.fromEntries(states.map((state) => [`/v1/turns/${state.turnId}`, state])),
+      "/v1/turns": { conversationId: "c", isNew: true },
+      "/v1/turns/plain/abort": {},
+      "/v1/turns/commands": { turns: refused },
+      "/v1/spend/raise": { limit: 0, tokens: 500_000 }
+    })
+    const few = "11 turns refused (t-0, t-1, t-2, t-3, t-4, t-5, t-6, t-7, t-8, t-9, …): Not now.\n"
+    const each =
+      "holdfast: --each and --attach exclude each other. A JSON line may have files: its prompt is a list then.\n"
+    for (const [line, code, stdout, stderr, screen = { stdout: false, stderr: false }] of [
+      ["answer plain", 0, "Here.\n", ""],
+      ["answer plain --files nowhere", 0, "Here.\n", ""],
+      ["answer ended", 0, "\u001b[31mHere.\u001b[0m\n", ""],
+      ["answer ended", 0, "[31mHere.[0m\n", "", { stdout: true, stderr: true }],
+      ["answer none", 0, "\n", ""],
+      ["answer drawn", 0, "", "image/png 3 bytes a.png (--files FOLDER writes it)\n"],
+      ["answer drawn --json", 0, inLines(states.slice(3, 4)), ""],
+      ["answer failed", 1, "", "\u001b[31mTurn failed: failed: 401 No.\u001b[0m\n", { stdout: false, stderr: true }],
+      ["answer open", 3, "", "\u001b[33mTurn open: running\u001b[0m\n", { stdout: false, stderr: true }],
+      ["wait plain", 0, "plain completed\n", ""],
+      ["wait plain open --timeout 1millis", 3, "plain completed\n", "1 of 2 turns has not ended.\n"],
+      ["wait failed open --timeout 1millis", 1, "failed failed: 401 No.\n", "1 of 2 turns has not ended.\n"],
+      ["cancel plain", 0, "plain completed\n", ""],
+      ["give-up --tag night", 1, "", few],
+      ["give-up --tag night --json", 1, inLines(refused), ""],
+      ["raise-limit 0 --tokens 500000", 0, "spend[0] allows 500,000 tokens in all.\n", ""],
+      ["submit --each p.jsonl --attach a.png", 2, "", each],
+      ["submit Why? --id one", 0, "one\n", "", { stdout: false, stderr: true }]
+    ] as const) {
+      const recorder = Recorder.make(screen, {})
+      const found = yield* holdfast(service, line.split(" "), { recorder })
+      assert.deepInclude(found, { code, stdout, stderr }, line)
+    }
   })
 
   It.live("rule X15: a turn that waits is not answered yet, is watched later, and is ended", function* () {
@@ -174,10 +226,8 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
         ({ status, text }) => ({ status, turns: JSON.parse(text).turns })
       )
     const { turns } = yield* named(["where", "why", "gone", "where"])
-    assert.deepStrictEqual(turns, [
-      { turnId: "where", conversationId: "where", outcome: "listed" },
-      { turnId: "why", conversationId: "why", outcome: "idle" }
-    ])
+    const of = (id: string, outcome: string) => ({ turnId: id, conversationId: id, outcome })
+    assert.deepStrictEqual(turns, [of("where", "listed"), of("why", "idle")])
     assert.strictEqual((yield* named(["where"], { tag: "night" })).status, 400)
 
     const nowhere = yield* holdfast(service, ["switch", "--since", "1 hour", "--to", "none/m"])
@@ -186,32 +236,24 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
     assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
     assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
-    const none = yield* holdfast(service, ["retry-now", "--turn", "no id"])
-    assert.deepInclude(none, {
-      code: 2,
-      stderr: 'holdfast: --turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
-    })
+    const invalid = 'found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
     const two = yield* holdfast(service, ["retry-now", "--client", "claude", "--session", "s"])
     assert.deepStrictEqual([two.code, two.stderr.includes("one of --tag, --client and --session")], [2, true])
     assert.strictEqual((yield* holdfast(service, ["wait-until", "yesterday", "--turn", "where"])).code, 2)
-    const raise = ["raise-limit", "0", "--conversation", "no id"]
-    assert.deepInclude(yield* holdfast(service, raise), {
-      code: 2,
-      stdout: "",
-      stderr: 'holdfast: --conversation: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
-    })
-    const later = yield* holdfast(service, ["wait-until", "365 days", "--turn", "where"])
-    assert.deepInclude(later, { code: 0, stdout: "where done\n" })
-    const tooLate = yield* holdfast(service, ["wait-until", "366 days", "--turn", "where"])
-    assert.deepInclude(tooLate, {
-      code: 1,
-      stderr: "where refused: until: expected a moment within 365 days from now.\n"
-    })
-    // A turn of a conversation is no call of a program, whatever its tags are.
-    assert.deepInclude(yield* holdfast(service, ["retry-now", "--client", "night/late"]), {
-      code: 0,
-      stderr: "No waiting turn matches.\n"
-    })
+    for (const [args, code, stdout, stderr] of [
+      [["retry-now", "--turn", "no id"], 2, "", `holdfast: --turn: ${invalid}`],
+      [["raise-limit", "0", "--conversation", "no id"], 2, "", `holdfast: --conversation: ${invalid}`],
+      [["wait-until", "365 days", "--turn", "where"], 0, "where done\n", ""],
+      [
+        ["wait-until", "366 days", "--turn", "where"],
+        1,
+        "",
+        "where refused: until: expected a moment within 365 days from now.\n"
+      ],
+      // A turn of a conversation is no call of a program, whatever its tags are.
+      [["retry-now", "--client", "night/late"], 0, "", "No waiting turn matches.\n"]
+    ] as const)
+      assert.deepInclude(yield* holdfast(service, args), { code, stdout, stderr })
     assert.deepInclude(yield* holdfast(service, ["retry-now", "--tag", "night/late"]), { stdout: "where done\n" })
     yield* Process.reaches("a call at once", () => calls.length, 8)
     yield* until("where", "waiting")
@@ -225,22 +267,14 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
   It.live("rule X15: conversations are exported whole, by tag, as JSONL and as Markdown", function* () {
     const service = yield* Service.start()
     service.provider.fallback(() => ProcessSetup.answer("Because."))
-    for (const [id, tag] of [
-      ["one", "day"],
-      ["two", "night"]
-    ] as const) {
+    for (const [id, tag] of Object.entries({ one: "day", two: "night" })) {
       yield* holdfast(service, ["submit", "Why?", "--id", id, "--tag", tag])
       yield* holdfast(service, ["wait", id])
     }
     const all = yield* holdfast(service, ["export"])
     const exported = lines(all.stdout).map((line) => JSON.parse(line))
-    assert.deepStrictEqual(
-      exported.map(({ conversationId, messages, tags }) => [conversationId, messages.length, tags]),
-      [
-        ["two", 2, ["night"]],
-        ["one", 2, ["day"]]
-      ]
-    )
+    const seen = exported.map(({ conversationId, messages, tags }) => `${conversationId} ${messages.length} ${tags}`)
+    assert.deepStrictEqual(seen, ["two 2 night", "one 2 day"])
     const { code, stdout } = yield* holdfast(service, ["export", "--tag", "night", "--format", "markdown"])
     assert.strictEqual(code, 0)
     assert.match(
@@ -266,12 +300,10 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     const away = yield* CommandLine.run(["answer", "one", "--url", "http://127.0.0.1:1"])
     assert.deepInclude(away, { code: 1, stdout: "" })
     assert.match(away.stderr, /^holdfast: The service at http:\/\/127\.0\.0\.1:1 does not answer \(.+\)\. .+\n$/)
-    const service = yield* refusing(401)
-    assert.deepInclude(yield* holdfast(service, ["answer", "one"]), {
-      code: 1,
-      stdout: "",
-      stderr:
-        "holdfast: The service needs its token. Export HOLDFAST_TOKEN, or the variable of server.tokenEnv, with it.\n"
-    })
+    const service = yield* answering({}, 401)
+    const stderr =
+      "holdfast: The service needs its token. Export HOLDFAST_TOKEN, or the variable of server.tokenEnv, with it.\n"
+    for (const line of ["answer one", "wait one", "submit Why?"])
+      assert.deepInclude(yield* holdfast(service, line.split(" ")), { code: 1, stdout: "", stderr })
   })
 })

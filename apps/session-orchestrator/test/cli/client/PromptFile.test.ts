@@ -13,16 +13,9 @@ const problem = (text: string, name = "prompts.jsonl"): string => {
 
 describe("a file of prompts", () => {
   it("is one prompt a line; blank lines, a byte order mark and Windows' line breaks are no part of them", () => {
-    expect(
-      entries("\uFEFFWhy?\r\n\r\n  How?  \n", "p.txt", { model: "a/b" }).map(({ line, turn }) => [
-        line,
-        turn.prompt,
-        turn.model
-      ])
-    ).toEqual([
-      [1, "Why?", "a/b"],
-      [3, "How?", "a/b"]
-    ])
+    const found = entries("\uFEFFWhy?\r\n\r\n  How?  \n", "p.txt", { model: "a/b" })
+    const shown = found.map(({ line, turn: { model, prompt } }) => JSON.stringify([line, prompt, model]))
+    expect(shown).toEqual(['[1,"Why?","a/b"]', '[3,"How?","a/b"]'])
   })
 
   it("is JSON by its name, or else by its first line; a line's own settings win", () => {
@@ -69,22 +62,17 @@ describe("a file of prompts", () => {
   })
 
   it("rule X15: gives the same ids each time, and each line one of its own", () => {
+    const filled = fc.string({ minLength: 1 }).filter((text) => text.trim() !== "")
     fc.assert(
-      fc.property(
-        fc.array(
-          fc.string({ minLength: 1 }).filter((text) => text.trim() !== ""),
-          { minLength: 1 }
-        ),
-        (lines) => {
-          const text = lines.map((line) => line.replaceAll(/[\r\n{]/g, " ")).join("\n")
-          fc.pre(text.trim() !== "")
-          const ids = (salt?: string) => entries(text, "p.txt", {}, salt).map(({ turn }) => turn.turnId)
-          expect(ids()).toEqual(ids())
-          for (const id of ids()) expect(id).toMatch(/^line-[0-9a-f]{32}$/)
-          expect(new Set(ids()).size).toBe(ids().length)
-          expect(ids("again")).not.toEqual(ids())
-        }
-      )
+      fc.property(fc.array(filled, { minLength: 1 }), (lines) => {
+        const text = lines.map((line) => line.replaceAll(/[\r\n{]/g, " ")).join("\n")
+        fc.pre(text.trim() !== "")
+        const ids = (salt?: string) => entries(text, "p.txt", {}, salt).map(({ turn }) => turn.turnId)
+        expect(ids()).toEqual(ids())
+        for (const id of ids()) expect(id).toMatch(/^line-[0-9a-f]{32}$/)
+        expect(new Set(ids()).size).toBe(ids().length)
+        expect(ids("again")).not.toEqual(ids())
+      })
     )
   })
 
