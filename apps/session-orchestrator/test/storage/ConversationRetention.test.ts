@@ -53,17 +53,21 @@ describe("retention of conversations", () => {
         deleted: (id: string) => Effect.sync(() => void deleted.push(id))
       }
       const rules = [{ after: Duration.days(60) }, { after: Duration.days(5), tag: "nightly" }]
+      const { layer, lines } = It.logged()
       for (const [day, kept] of [
         [100, ids(2, 3, 5, 6)],
         [105, ids(2, 3, 5)],
-        [106, ids(2, 3, 5)],
+        [110, ids(2, 3, 5)],
         [111, ids(3, 5)]
       ] as const) {
         yield* TestClock.setTime(day * DAY)
-        yield* ConversationRetention.round(ports, rules)
+        yield* Effect.provide(ConversationRetention.round(ports, rules), layer)
         expect(yield* left).toEqual(kept)
       }
       expect([scrubs, deleted.toSorted()]).toEqual([3, ids(1, 2, 4, 6)])
+      const said = (n: number) =>
+        `Info Deleted ${n} conversation(s) that ended long ago (database.deleteConversations).`
+      expect(lines).toEqual([2, 1, 1].map(said))
     }).pipe(Effect.provide(MemoryStore.layer))
   )
 
@@ -78,16 +82,21 @@ describe("retention of conversations", () => {
     }).pipe(Effect.provide(MemoryStore.layer))
   )
 
-  It.effect("without a rule, or with one without an end, nothing is read", function* () {
+  It.effect("without a rule, or with one without an end, nothing is read; and else once a day", function* () {
+    let reads = 0
     const ports = {
-      lists: { conversations: () => Effect.die("it is not to be read") },
+      lists: { conversations: () => Effect.sync(() => (reads++, { rows: [], next: undefined })) },
       deletions: { conversation: () => Effect.die("nothing is to go"), scrub: Effect.void },
       deleted: () => Effect.void
     }
-    for (const rules of [[], [{ after: Duration.infinity }]]) {
+    for (const [rules, expected] of [
+      [[], 0],
+      [[{ after: Duration.infinity }], 0],
+      [[{ after: Duration.days(1) }], 4]
+    ] as const) {
       const fiber = yield* Effect.forkChild(ConversationRetention.run(ports, rules))
       yield* TestClock.adjust("3 days")
-      expect(fiber.pollUnsafe()).toBe(undefined)
+      expect([fiber.pollUnsafe(), reads]).toEqual([undefined, expected])
       yield* Fiber.interrupt(fiber)
     }
   })

@@ -15,7 +15,7 @@ type Storage = Store | TurnLog | Lists | Deletions | SqlClient.SqlClient
 
 /** Tables with rows of conversations. */
 const TABLES = `conversations turns events journal interruptions turn_labels turn_tags turn_prompts
-  conversation_labels conversation_tags outbox`.split(/\s+/)
+  conversation_labels conversation_tags outbox spend_raises`.split(/\s+/)
 
 /** Runs the suite; each test builds the layer anew, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | SqlError.SqlError>) => {
@@ -29,7 +29,9 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
 
   /** Conversation `of` with a turn of its own, with all that a turn can have. */
   const write = Effect.fnUntraced(function* (of: number, isSealed: boolean) {
-    const store = yield* Store
+    const [store, sql] = [yield* Store, yield* SqlClient.SqlClient]
+    const scope = NumberedData.conversationId(of)
+    yield* sql`INSERT INTO spend_raises ${sql.insert({ spend_limit: "daily", scope, until: 9, money: null, tokens: 5 })}`
     const labels = { tags: ["nightly"], metadata: { of } }
     yield* store.createConversation(NumberedData.conversation(of, { labels }))
     yield* Logged.accept(NumberedData.turn(of, of, { labels, notify: ["webhook"], ...NumberedData.withImage }))

@@ -8,15 +8,9 @@ import * as It from "../It.ts"
 const overloaded: Failure.Failure = { reason: "overloaded", message: 'It\'s "busy"', retryable: true, status: 529 }
 const limited: Failure.Failure = { reason: "rate-limited", message: "Slower", retryable: true }
 
-const posted = (endpoint: string, news: Partial<Posted> = {}): Posted => ({
-  endpoint,
-  triedAt: 0,
-  answeredAt: 0,
-  failedAt: 0,
-  failure: undefined,
-  n: 0,
-  ...news
-})
+const posted = (endpoint: string, news: Partial<Posted> = {}): Posted => {
+  return { endpoint, triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined, n: 0, ...news }
+}
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
@@ -43,9 +37,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
     expect(yield* exchange([newer], ["a"])).toEqual([{ ...newer, answeredAt: 9 }])
   })
 
-  test("limits: the other runners read a runner's newest use, without the calls under way of a dead runner", function* ({
-    share
-  }) {
+  test("limits: the other runners read a runner's newest use, a dead one's without its calls", function* ({ share }) {
     const now = Date.UTC(2031, 3, 1)
     const one = { provider: "a", runner: "1", underway: 2, seconds: [{ at: now, requests: 3, tokens: 40 }] }
     const two = { provider: "a", runner: "2", underway: 1, seconds: [] }

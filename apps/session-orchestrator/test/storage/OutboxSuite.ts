@@ -9,13 +9,9 @@ import * as Logged from "./Logged.ts"
 import type { TurnLog } from "../../src/storage/TurnLog.ts"
 import * as It from "../It.ts"
 
-const message = (id: string, lane = id, dueAt = 0) => ({
-  id,
-  lane,
-  receiver: "webhook",
-  payload: `{"id":"${id}"}`,
-  dueAt
-})
+const message = (id: string, lane = id, dueAt = 0) => {
+  return { id, lane, receiver: "webhook", payload: `{"id":"${id}"}`, dueAt }
+}
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Outbox | Store | TurnLog, StorageError>) => {

@@ -1,10 +1,12 @@
 /** Tests the laws of every `Standings`, over any database. */
 import { expect } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
+import { SqlDatabase } from "@holdfast/journal/sql"
 import { Standing } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, type Layer } from "effect"
-import { remembering, Standings } from "../../src/storage/Standings.ts"
+import type { SqlClient, SqlError } from "effect/sql"
+import { make, remembering, Standings } from "../../src/storage/Standings.ts"
 import * as It from "../It.ts"
 
 const pause = (until: number): Standing.Pause => ({ until, reason: "overloaded", retryable: true })
@@ -15,15 +17,19 @@ const coolDown = (target: Target.Target, pause: Standing.Pause) => Standing.paus
 const standIn = { provider: "two", model: "c" }
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
-export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>) => {
+export const suite = (
+  name: string,
+  layer: Layer.Layer<Standings | SqlClient.SqlClient, StorageError | SqlError.SqlError>
+) => {
   const declare = It.suite(name, layer)
-  const test = (title: string, body: It.Body<[standings: Standings["Service"]]>) =>
+  const test = (title: string, body: It.Body<[standings: Standings["Service"], read: Standings["Service"]["load"]]>) =>
     declare(title, function* () {
       const standings = yield* Standings
-      yield* Effect.gen(() => body(standings))
+      const database = yield* SqlDatabase.make({ database: name })
+      yield* Effect.gen(() => body(standings, (now) => Effect.flatMap(make(database), ({ load }) => load(now))))
     })
 
-  test("rule P7, P8: every reader gets a noted pause until it ends", function* (standings) {
+  test("rule P7, P8: every reader gets a noted pause until it ends", function* (standings, read) {
     expect(yield* standings.load(0)).toEqual(Standing.empty)
     const limit: Standing.Pause = { until: 300, reason: "quota-exhausted", retryable: false, askedUntil: 300 }
     yield* standings.note(coolDown(main, pause(200)), 100)
@@ -36,14 +42,16 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
       accounts: { "one/KEY": { pauses: [limit] } },
       models: { "one/KEY/a/b": { pauses: [limit] } }
     }
-    expect(yield* standings.load(150)).toEqual({ ...limits, targets: { "one/a/b": { pauses: [pause(200)] } } })
+    expect(yield* standings.load(150)).toEqual(yield* read(150))
+    expect(yield* read(150)).toEqual({ ...limits, targets: { "one/a/b": { pauses: [pause(200)] } } })
     expect(yield* standings.load(200)).toEqual(limits)
     expect(yield* standings.load(300)).toEqual(Standing.empty)
   })
 
-  test("noting a pause again changes nothing, and of two ends the later one stays", function* (standings) {
-    for (const until of [200, 500, 300, 500]) yield* standings.note(coolDown(main, pause(until)), 100)
-    expect((yield* standings.load(100)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
+  test("noting a pause again changes nothing, and of two ends the later one stays", function* (standings, read) {
+    for (const until of [200, 5_000, 3_000, 5_000]) yield* standings.note(coolDown(main, pause(until)), 100)
+    expect((yield* standings.load(100)).targets).toEqual({ "one/a/b": { pauses: [pause(5_000)] } })
+    expect(yield* read(100)).toEqual(yield* standings.load(100))
   })
 
   test("rule C12: a success ends the pauses from before its call, also for runners that note such a pause again", function* (standings) {
@@ -109,6 +117,27 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
     // By what another process reads, a pause ends less than a second too early.
     const until = Standing.of(yield* remembering(standings).load(4_000), Standing.target(main), 4_000)?.until ?? 0
     expect(until).toBeGreaterThan(62_990)
+  })
+
+  test("Standings.N2: a pause like a stored one is not written, and those of others are read once a second", function* () {
+    const stored = { ...pause(60_000), since: 1_000 }
+    let [reads, writes] = [0, 0]
+    const isWritten = Effect.fnUntraced(function* (changed: Partial<Standing.Pause>, given: Standing.Pause = stored) {
+      const kept = remembering({
+        load: () => Effect.sync(() => (reads++, coolDown(main, given))),
+        note: () => Effect.sync(() => void writes++)
+      })
+      for (const now of [500, 1_499]) yield* kept.load(now)
+      const before = writes
+      yield* kept.note(coolDown(main, { ...given, ...changed }), 1_499)
+      return writes > before
+    })
+    const like = [{}, { until: 60_999 }, { since: 1_999 }, { since: 1 }, { askedUntil: 999 }, { until: 1_500 }]
+    const other = [{ until: 61_000 }, { since: 2_000 }, { askedUntil: 1_000 }, { retryable: false }, { since: 0 }]
+    expect(yield* Effect.forEach(like, (changed) => isWritten(changed))).toEqual(like.map(() => false))
+    expect(yield* Effect.forEach(other, (changed) => isWritten(changed))).toEqual(other.map(() => true))
+    const others = [yield* isWritten({ reason: "auth" }), yield* isWritten({ since: 1_000 }, pause(60_000))]
+    expect([...others, reads]).toEqual([true, true, 13])
   })
 
   test("rule C12: a success leaves a pause that was found after its call began, also one that was not written", function* (standings) {

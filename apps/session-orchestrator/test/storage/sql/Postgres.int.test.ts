@@ -29,31 +29,20 @@ const server = OneServer.ofFile()
 /** A database of its own for a test. */
 const database = Effect.flatMap(server, ({ database }) => database)
 
-const layer = PostgresServer.layerStore(server)
-InterruptionSuite.suite("PostgreSQL", layer)
-// To make a database takes longer than to use it.
-StoreSuite.suite("PostgreSQL", layer, 3)
-TurnLogSuite.suite("PostgreSQL", layer, 3)
-StandingSuite.suite("PostgreSQL", layer)
-OutboxSuite.suite("PostgreSQL", layer)
-IncidentSuite.suite("PostgreSQL", layer)
-GateSuite.suite(
-  "PostgreSQL",
-  Layer.unwrap(
-    Effect.map(database, (url) =>
-      GateTable.layer("PostgreSQL").pipe(
-        Layer.provideMerge(SqlStore.layerSql("PostgreSQL")),
-        Layer.provide(Postgres.layerClient({ url, connections: 2 }))
-      )
-    )
-  )
-)
-
 const withClient = Layer.unwrap(
   Effect.map(database, (url) =>
     SqlStore.layerSql("PostgreSQL").pipe(Layer.provideMerge(Postgres.layerClient({ url, connections: 2 })))
   )
 )
+const layer = PostgresServer.layerStore(server)
+InterruptionSuite.suite("PostgreSQL", layer)
+// To make a database takes longer than to use it.
+StoreSuite.suite("PostgreSQL", layer, 3)
+TurnLogSuite.suite("PostgreSQL", layer, 3)
+StandingSuite.suite("PostgreSQL", withClient)
+OutboxSuite.suite("PostgreSQL", layer)
+IncidentSuite.suite("PostgreSQL", layer)
+GateSuite.suite("PostgreSQL", Layer.provideMerge(GateTable.layer("PostgreSQL"), withClient))
 ListSuite.suite("PostgreSQL", withClient, 5)
 DeletionSuite.suite("PostgreSQL", withClient)
 

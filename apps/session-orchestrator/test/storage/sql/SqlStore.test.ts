@@ -14,7 +14,7 @@ import * as StoreSuite from "../StoreSuite.ts"
 InterruptionSuite.suite("memory", MemoryStore.layer)
 StoreSuite.suite("memory", MemoryStore.layer)
 TurnLogSuite.suite("memory", MemoryStore.layer)
-StandingSuite.suite("memory", MemoryStore.layer)
+StandingSuite.suite("memory", MemoryStore.withClient)
 OutboxSuite.suite("memory", MemoryStore.layer)
 IncidentSuite.suite("memory", MemoryStore.layer)
 GateSuite.suite("memory", Layer.provideMerge(GateTable.layer(":memory:"), MemoryStore.withClient))

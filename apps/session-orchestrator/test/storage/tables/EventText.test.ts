@@ -82,7 +82,7 @@ describe("EventText", () => {
   })
 
   // These forms are in existing databases: the right-hand sides are never edited (T2).
-  it("every form of earlier versions is read", () => {
+  it("every form is written, and is read in all later versions", () => {
     const of = { conversationId: Ids.ConversationId.make("c-1"), turnId: Ids.TurnId.make("t-1") }
     const opening = { acceptedAt: 5, prompt: 'say "hi"' }
     const ids = '{"conversationId":"c-1","turnId":"t-1","type":'
@@ -107,7 +107,9 @@ describe("EventText", () => {
       ["usage", ',"step":0}', opening, '{"conversationId":"c-1","turnId":"t-1","type":"usage","step":0}'],
       ["usage", '{"type":"usage"}', opening, '{"type":"usage"}']
     ]
-    for (const [type, packed, opening, json] of forms)
+    for (const [type, packed, opening, json] of forms) {
       expect(EventText.unpack(packed, { ...of, type }, opening)).toBe(json)
+      expect(EventText.pack(json, { ...of, type }, opening)).toBe(packed)
+    }
   })
 })
