@@ -717,6 +717,55 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the waits have different numbers either way"
   },
   {
+    path: "apps/session-orchestrator/src/base/system/MemoryReturn.ts",
+    operator: "constant",
+    before: "0",
+    line: "let quietMs = 0",
+    reason: "a sample adds two seconds, so a millisecond more brings no collection forward"
+  },
+  {
+    path: "apps/session-orchestrator/src/base/system/MemoryReturn.ts",
+    operator: "constant",
+    before: "0",
+    line: "quietMs = connections() > FEW_CONNECTIONS ? 0 : quietMs + INTERVAL_MS",
+    reason: "a sample adds two seconds, so a millisecond more brings no collection forward"
+  },
+  {
+    path: "apps/session-orchestrator/src/base/system/MemoryReturn.ts",
+    operator: "constant",
+    before: "0",
+    line: "quietMs = 0",
+    reason: "a sample adds two seconds, so a millisecond more brings no collection forward"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/ui/UiHandlers.ts",
+    operator: "boundary",
+    before: "comma < 0",
+    line: 'if (comma < 0) return Result.fail("A file has an address of the scheme data: without data.")',
+    reason: 'the address begins with "data:", so no comma is at its beginning'
+  },
+  {
+    path: "apps/session-orchestrator/src/http/ui/UiHandlers.ts",
+    operator: "constant",
+    before: "0",
+    line: 'if (comma < 0) return Result.fail("A file has an address of the scheme data: without data.")',
+    reason: 'the address begins with "data:", so no comma is at its beginning'
+  },
+  {
+    path: "apps/session-orchestrator/src/http/Access.ts",
+    operator: "constant",
+    before: "0",
+    line: 'const length = Number(headers["content-length"] ?? 0)',
+    reason: "no limit of a body is less than a byte"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/Access.ts",
+    operator: "branch",
+    before: "token === undefined || isToken === undefined",
+    line: "token === undefined ||",
+    reason: "there is a comparison where there is a token, and none elsewhere"
+  },
+  {
     path: "apps/session-orchestrator/src/base/system/Descriptors.ts",
     operator: "constant",
     before: "0",
