@@ -9,4 +9,6 @@ it("a request alone has all the room, and others what it leaves, until it gives 
   expect([second.take(6), first.take(4), first.take(1), second.take(1)]).toEqual([true, true, false, false])
   second.release()
   expect([first.take(9), second.take(1)]).toEqual([true, false])
+  first.release()
+  expect([second.take(1), first.take(10)]).toEqual([true, false])
 })

@@ -26,7 +26,8 @@ describe("a document", () => {
   it("has tables, escaped text and blocks of code as Markdown", () => {
     const table = "\n## Outages\n\n| Endpoint | Calls |\n|---|---|\n| a/m | 12 |\n| longer/m | 3 |\n"
     const notes = "- 1 of \\*them\\* Set a key, then:\n\n  ```sh\n  holdfast retry --all\n  ```"
-    expect(Document.markdown([section]).join("\n")).toBe(table + notes)
+    const failed = { title: "Failed:", notes: [{ text: "1 because" }] }
+    expect(Document.markdown([section, failed]).join("\n")).toBe(`${table}${notes}\n\n## Failed:\n\n- 1 because`)
   })
 
   it("a row is one line, whatever is in its cells", () => {
@@ -35,6 +36,8 @@ describe("a document", () => {
       ["a\u001b[2J\u202e\r", "2"]
     ]
     expect(Document.aligned(rows)).toEqual(["openai/m openai/n   42 ok  1", "a[2J                       2"])
+    const uneven = ["||1|aa|b".split("|").slice(1), ["", "2"], ["", "3", "a", "b", "", "c"]]
+    expect(Document.aligned(uneven)).toEqual(["  1  aa  b", "  2", "  3  a   b    c"])
   })
 
   it("numbers are aligned to the right, but for the last column", () => {

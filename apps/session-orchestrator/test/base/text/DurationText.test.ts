@@ -24,10 +24,8 @@ describe("DurationText", () => {
   })
 
   it("a setting of whole days is in days", () => {
-    expect(DurationText.setting(30 * 24 * 3_600_000)).toBe("30 d")
-    expect(DurationText.setting(24 * 3_600_000)).toBe("1 d")
-    expect(DurationText.setting(36 * 3_600_000)).toBe("36 h")
-    expect(DurationText.setting(0)).toBe("0 s")
+    expect([DurationText.setting(30 * 24 * 3_600_000), DurationText.setting(24 * 3_600_000)]).toEqual(["30 d", "1 d"])
+    expect([DurationText.setting(36 * 3_600_000), DurationText.setting(0)]).toEqual(["36 h", "0 s"])
   })
 
   it("a duration has all of its units", () => {

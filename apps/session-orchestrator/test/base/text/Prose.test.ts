@@ -55,15 +55,12 @@ describe("Prose", () => {
     expect(Prose.wrap("abcdefghi", 4, 9)).toEqual(["abcd", "efgh", "i"])
     expect(Prose.wrap("ab cdefghij", 4, 9)).toEqual(["ab", "cdef", "ghij"])
     expect(Prose.wrap("\u{1f600}\u{1f600}\u{1f600}", 4, 9)).toEqual(["\u{1f600}\u{1f600}", "\u{1f600}"])
-    expect(Prose.wrap("abc", 0, 9)).toEqual(["ab", "c"])
-    expect(Prose.wrap("", 4, 9)).toEqual([])
+    expect([Prose.wrap("abc", 0, 9), Prose.wrap("", 4, 9)]).toEqual([["ab", "c"], []])
   })
 
   it("is clipped to a width, with a mark if it was cut", () => {
-    expect(Prose.clip("abcd", 4)).toBe("abcd")
-    expect(Prose.clip("abcde", 4)).toBe("abc…")
-    expect(Prose.clip("ab cde", 4)).toBe("ab…")
-    expect(Prose.clip("a\u{1f600}bc", 4)).toBe("a\u{1f600}…")
+    expect([Prose.clip("abcd", 4), Prose.clip("abcde", 4), Prose.clip("ab cde", 4)]).toEqual(["abcd", "abc…", "ab…"])
+    expect([Prose.clip("a\u{1f600}bc", 4), Prose.clip("文字文", 4)]).toEqual(["a\u{1f600}…", "文…"])
   })
 
   it("a message cannot move the cursor, change colours or set a title", () => {

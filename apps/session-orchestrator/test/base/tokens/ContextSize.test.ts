@@ -58,6 +58,7 @@ describe("the size of a context", () => {
     )
     assert.deepStrictEqual([one, two], [FRAME + 1, 2 * (FRAME + 1)])
     assert.strictEqual(ContextSize.charactersOf([user("four"), answer("five!", 1)]), 2 * 256 + 9)
+    assert.deepStrictEqual([undefined, user("four").content].map(ContextSize.charactersOfParts), [0, 4])
     assert.deepStrictEqual(["", "a", "abcd", "abcde"].map(ContextSize.estimate), [0, 1, 1, 2])
   })
 

@@ -47,8 +47,7 @@ describe("a count of tokens", () => {
   })
 
   it("of a text that cannot be cut between words is the sum of its parts", () => {
-    assert.strictEqual(Tokenizer.count(""), 0)
-    assert.strictEqual(Tokenizer.count("a".repeat(1_000)), 125)
+    assert.deepStrictEqual([Tokenizer.count(""), Tokenizer.count("a".repeat(1_000))], [0, 125])
     assert.isAtLeast(Tokenizer.count("\u{1f600}".repeat(1_000)), 1_000)
   })
 })
