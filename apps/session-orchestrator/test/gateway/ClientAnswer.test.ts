@@ -95,8 +95,7 @@ describe("a client that waits", () => {
     const { written } = yield* connect(CALLS.document)
     yield* TestClock.adjust(Duration.minutes(9.4))
     const seconds = (what: string) => written.filter(([, each]) => each === what).map(([second]) => second)
-    expect(seconds("102")).toEqual(Array.from({ length: 53 }, (_, i) => (i + 1) * 10))
-    expect(seconds("head 200")).toEqual([540])
+    expect([seconds("102"), seconds("head 200")]).toEqual([Array.from({ length: 53 }, (_, i) => (i + 1) * 10), [540]])
     expect(seconds("\n")).toEqual([540, 550, 560])
   })
 
@@ -106,8 +105,7 @@ describe("a client that waits", () => {
     client.begin(HEAD, [])
     client.write(Buffer.from("data: 1\n\n"), () => {})
     yield* TestClock.adjust(Duration.minutes(2))
-    expect(written.slice(2)).toEqual([[25, "data: 1\n\n"]])
-    expect(client.hasContent).toBe(true)
+    expect([written.slice(2), client.hasContent]).toEqual([[[25, "data: 1\n\n"]], true])
   })
 })
 
@@ -187,8 +185,7 @@ describe("a call that failed for good", () => {
     const spent: Failure.Failure = { ...FAILURE, shared: true, code: "spend-limit" }
     expect(yield* refused({}, spent)).toBe(false)
     const [large, most] = [65, 64].map((kib) => [Buffer.alloc(kib * 1024)])
-    expect(yield* refused({ body: large ?? [] })).toBe(false)
-    expect(yield* refused({ decoded: large ?? [] })).toBe(false)
+    expect([yield* refused({ body: large ?? [] }), yield* refused({ decoded: large ?? [] })]).toEqual([false, false])
     expect(yield* refused({ body: most ?? [] })).toBe(true)
   })
 

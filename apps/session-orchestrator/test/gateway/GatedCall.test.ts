@@ -67,26 +67,37 @@ describe("the same call", () => {
   })
 })
 
-describe("the credential of an attempt", () => {
+describe("an attempt", () => {
   const { providers } = Configurations.config({
     file: {
       providers: {
         own: { type: "openai-compatible", baseUrl: "http://own.test/v1", apiKeyEnv: "OWN_KEY" },
-        spare: { type: "openai-compatible", baseUrl: "http://spare.test/v1", apiKeyEnv: "SPARE_KEY" }
+        spare: { type: "openai-compatible", baseUrl: "http://spare.test/v1", apiKeyEnv: "SPARE_KEY" },
+        google: { type: "gemini", baseUrl: "http://google.test" },
+        other: { type: "gemini", baseUrl: "http://other.test" }
       },
       model: "own/m"
     },
     environment: { OWN_KEY: "sk-own-0123456789", SPARE_KEY: "sk-spare-0123456789" }
   })
+  const endpoints = Upstreams.of({ providers })
   const of = (provider: string, credential?: string) =>
-    GatedCall.credentialName(
-      Upstreams.of({ providers }),
-      { target: { provider, model: "m" }, ...defined({ credential }) },
-      undefined
-    )
+    GatedCall.credentialName(endpoints, { target: { provider, model: "m" }, ...defined({ credential }) }, undefined)
 
-  it("has the name of that of the target that is called", () => {
+  it("has the name of the credential of the target that is called", () => {
     expect([of("own"), of("spare"), of("own", "OWN_KEY_2")]).toEqual(["OWN_KEY", "SPARE_KEY", "OWN_KEY_2"])
+  })
+
+  it("may be made at targets of the same wire format", () => {
+    const fits = (provider: string, to: string, format: "chat" | "gemini" = "chat") => {
+      const call = { provider, asked: { format, framing: "events", model: "m" } }
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts that are read.
+      return GatedCall.fits(call as unknown as GatedCall.GatedCall, endpoints, { provider: to, model: "m" })
+    }
+    const same = [fits("own", "own~client"), fits("own", "spare"), fits("google", "other", "gemini")]
+    expect([...same, fits("own", "own", "gemini")]).toEqual([true, true, true, true])
+    const others = [fits("own", "google"), fits("own", "nothing"), fits("nothing", "nothing")]
+    expect([...others, fits("own", "spare", "gemini")]).toEqual([false, false, false, false])
   })
 })
 

@@ -34,9 +34,7 @@ describe("a held call", () => {
     const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
     const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
     expect([answer.status, answer.headers["x-request-id"], answer.isCut]).toEqual([200, "r-1", false])
-    expect(answer.body.equals(bytes)).toBe(true)
-    expect(endpoint.calls.length).toBe(1)
-    expect(yield* turnsOf(service)).toEqual([])
+    expect([answer.body.equals(bytes), endpoint.calls.length, yield* turnsOf(service)]).toEqual([true, 1, []])
     const { text } = yield* service.call({ path: "/metrics" })
     const sample = (name: string, label: string) =>
       new RegExp(`^${name}\\{(?=[^}]*provider="own~client")(?=[^}]*model="m")[^}]*${label}[^}]*\\} (\\d+)$`, "mu").exec(
@@ -103,8 +101,7 @@ describe("a held call", () => {
       const body = `{"messages":${messages},"model":"m","stream":true}`
       const answer = yield* GatewayRig.post(service.port, CHAT, body, KEY)
       expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
-      expect(answer.body.equals(bytes)).toBe(true)
-      expect(endpoint.calls.length).toBe(2)
+      expect([answer.body.equals(bytes), endpoint.calls.length]).toEqual([true, 2])
       for (const call of endpoint.calls) expect(String(yield* Effect.promise(() => call.body)) === body).toBe(true)
       expect(yield* turnsOf(service)).toMatchObject([{ status: "completed", model: "own~client/m" }])
     })
@@ -250,8 +247,7 @@ describe("a held call", () => {
       "model",
       { error: { message: "status 400", type: "x" } }
     ])
-    expect(endpoint.calls.length).toBe(1)
-    expect(yield* turnsOf(service)).toEqual([])
+    expect([endpoint.calls.length, yield* turnsOf(service)]).toEqual([1, []])
   })
 
   It.live(

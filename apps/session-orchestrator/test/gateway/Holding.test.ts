@@ -2,6 +2,7 @@
 import { assert, describe, expect } from "@effect/vitest"
 import { Dialects } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
+import { TurnStopped } from "@holdfast/kernel"
 import type { History } from "@holdfast/kernel/host"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
@@ -60,7 +61,7 @@ const rig = Effect.gen(function* () {
   const calls = new Map<Ids.ConversationId, HeldCalls.HeldCall>()
   const endpoint = { status: 503 }
   const records: { last?: Pick<History.Attempt, "hasContent" | "outcome"> } = {}
-  const ended = yield* Deferred.make<TurnResult>()
+  const ended = yield* Deferred.make<TurnResult, TurnStopped.TurnStopped>()
   const send: RawCall.Send = (_request, listener) => {
     done.push("call")
     queueMicrotask(() => {
@@ -111,30 +112,39 @@ const rig = Effect.gen(function* () {
     const turnEnd = { type: "turn-end", status: "failed", usage: {}, error } as TurnEvent.TurnEnd
     return Deferred.succeed(ended, { turnId: "t" as Ids.TurnId, end: turnEnd, text: "" })
   }
-  return { begin, calls, done, end, endpoint, records, until, waits }
+  const stop = Deferred.fail(ended, new TurnStopped.TurnStopped({ message: "It went." }))
+  return { begin, calls, done, end, endpoint, records, stop, until, waits }
 })
 
-describe("a held call whose login ends after a head of ours", () => {
-  It.effect("rule X13: is cut, so that its client renews the login, and goes on in its wait", function* () {
-    const { begin, calls, done, endpoint, until } = yield* rig
-    const of = (login: string) => ["authorization", `Bearer ${login}`, "session-id", "s"]
-    const { answer, ends } = client()
-    const first = yield* begin(answer, of("old"))
-    yield* until("accept")
-    endpoint.status = 401
-    const [provider = assert.fail()] = calls.values()
-    const attempt = { ...Relayed.UNREAD, attempt: 1, target: TARGET }
-    const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
-    yield* Effect.promise(async () => {
-      while (ends.length === 0) await new Promise(setImmediate)
+describe("a held call whose login ends", () => {
+  for (const [when, ending] of [
+    ["after a head of ours is cut", "cut"],
+    ["before a head has the refusal, and nothing of its turn, which is released", "passed"]
+  ] as const)
+    It.effect(`rule X13: ${when}; its client renews the login, and goes on in its wait`, function* () {
+      const { begin, calls, done, endpoint, stop, until } = yield* rig
+      const of = (login: string) => ["authorization", `Bearer ${login}`, "session-id", "s"]
+      const { answer, ends } = client()
+      if (ending === "passed") answer.pass = () => ends.push("passed") > 0
+      const first = yield* begin(answer, of("old"))
+      yield* until("accept")
+      endpoint.status = 401
+      const [provider = assert.fail()] = calls.values()
+      const attempt = { ...Relayed.UNREAD, attempt: 1, target: TARGET }
+      const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
+      yield* Effect.promise(async () => {
+        while (ends.length === 0) await new Promise(setImmediate)
+      })
+      expect([ends, read.pollUnsafe()]).toEqual([[ending], undefined])
+      if (ending === "cut") yield* Fiber.interrupt(first) // as its connection has ended
+      else yield* Effect.andThen(stop, Fiber.join(first)) // as its turn has been released
+      const renewed = yield* begin(client().answer, of("new"))
+      yield* until("resume")
+      const released = ending === "cut" ? ["release"] : ["release", "release"]
+      expect(ends).toEqual([ending])
+      expect(done.slice(0, done.indexOf("resume"))).toEqual(["call", "accept", "call", ...released])
+      yield* Fiber.interruptAll([read, renewed])
     })
-    expect([ends, read.pollUnsafe()]).toEqual([["cut"], undefined])
-    yield* Fiber.interrupt(first) // as its connection has ended
-    const renewed = yield* begin(client().answer, of("new"))
-    yield* until("resume")
-    expect(done).toEqual(["call", "accept", "call", "release", "resume"])
-    yield* Fiber.interruptAll([read, renewed])
-  })
 })
 
 describe("twins that both lost their clients", () => {

@@ -45,8 +45,7 @@ describe("a compressed answer", () => {
         coding,
         "2"
       ])
-      expect(answer.body.equals(encode(bytes)), coding).toBe(true)
-      expect(endpoint.calls.length).toBe(2)
+      expect([coding, answer.body.equals(encode(bytes)), endpoint.calls.length]).toEqual([coding, true, 2])
       // A client that knew the length would leave before the answer is decoded.
       expect(answer.headers["content-length"]).toBe(undefined)
       // The client has its last byte before the attempt is recorded and counted.

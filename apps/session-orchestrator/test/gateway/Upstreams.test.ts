@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Redacted } from "effect"
+import * as Configurations from "../config/Configurations.ts"
 import * as Address from "../../src/gateway/Address.ts"
+import * as Headers from "../../src/gateway/Headers.ts"
 import * as Upstreams from "../../src/gateway/Upstreams.ts"
 
 const TOKEN = "a-token-of-some-length"
@@ -65,4 +67,62 @@ describe("the address of a provider", () => {
       ["http", "https"].map((scheme) => Address.isOwn(`${scheme}://gate.example/to/a`, { host: "gate.example", port }))
     expect([...own(80), ...own(443)]).toEqual([true, false, false, true])
   })
+})
+
+const ENDPOINTS = Upstreams.of(
+  Configurations.config({
+    file: {
+      providers: {
+        own: {
+          type: "openai-compatible",
+          baseUrl: "http://own.test/v1",
+          apiKeyEnv: ["A", "B"],
+          headers: { "X-Own": "o" }
+        },
+        claude: { type: "anthropic", apiKeyEnv: "A", baseUrl: "http://claude.test" },
+        free: { type: "openai-compatible", baseUrl: "http://free.test", headers: { Authorization: "Basic 1" } },
+        keyless: { type: "openai-compatible", baseUrl: "http://keyless.test", apiKeyEnv: "C" },
+        simulated: { type: "simulated" }
+      },
+      model: "own/m"
+    },
+    environment: { A: " key-a-0123456789 ", B: "key-b-0123456789" }
+  })
+)
+
+it("a call has the provider's key where the client's was, and the provider's own headers", () => {
+  const given = ["api-key", "k", "Authorization", "Bearer c", "x-own", "c", "Accept", "*/*"]
+  const keyed = (name: string, at?: "api-key" | "authorization", credential?: string) =>
+    Upstreams.keyed(ENDPOINTS.get(name) ?? expect.fail(name), at, given, credential)
+  const kept = ["Accept", "*/*"]
+  expect([keyed("own"), keyed("own", "api-key", "B"), keyed("claude", "authorization"), keyed("free")]).toEqual([
+    [...kept, "authorization", "Bearer key-a-0123456789", "X-Own", "o"],
+    [...kept, "api-key", "key-b-0123456789", "X-Own", "o"],
+    ["x-own", "c", ...kept, "x-api-key", "key-a-0123456789"],
+    ["x-own", "c", ...kept, "Authorization", "Basic 1"]
+  ])
+  expect([keyed("keyless"), Array.from(ENDPOINTS.keys()).slice(-4)]).toEqual([
+    undefined,
+    ["own", "claude", "free", "keyless"]
+  ])
+})
+
+it("rule X13: headers pass that are of no connection, of no origin, and none of Holdfast's", () => {
+  const passing = ["Accept", "a", "accept", "b"]
+  const dropped = ["Connection", "X-Hop, x-hop-2", "x-hop", "1", "X-Hop-2", "2", "TE", "3", "X-Holdfast-Token", "4"]
+  const raw = [...passing, ...dropped]
+  const own = ["Host", "h", "Expect", "100-continue", "Accept-Encoding", "br"]
+  const request = (...more: ReadonlyArray<string>) => Headers.ofRequest([...raw, ...own, "Cookie", "c", ...more])
+  const cookie = [...passing, "Cookie", "c"]
+  expect([request(), request("Origin", "o"), request("Sec-Fetch-Site", "none")]).toEqual([
+    cookie,
+    [...passing, "Origin", "o"],
+    [...passing, "Sec-Fetch-Site", "none"]
+  ])
+  const response = [...raw, "Set-Cookie", "c", "Content-Security-Policy-Report-Only", "p", "Content-Length", "5"]
+  expect([true, false].map((isWhole) => Headers.ofResponse(response, isWhole))).toEqual([
+    [...passing, "Content-Length", "5"],
+    passing
+  ])
+  expect(Headers.record([...passing, "B", "c"])).toEqual({ accept: "a, b", b: "c" })
 })
