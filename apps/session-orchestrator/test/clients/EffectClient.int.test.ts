@@ -34,8 +34,7 @@ describe("the client as Effects and Streams", () => {
       Stream.filter(({ turn }) => turn?.status === "completed"),
       Stream.runHead
     )
-    const messages = ConversationView.messagesOf(Option.getOrThrow(view))
-    assert.deepStrictEqual(messages, yield* conversation.getMessages)
+    assert.deepStrictEqual(ConversationView.messagesOf(Option.getOrThrow(view)), yield* conversation.getMessages)
     const [listed] = yield* Stream.runCollect(client.listTurns({ tag: "mine" }))
     assert.strictEqual(listed?.turnId, turn.id)
     assert.strictEqual((yield* turn.getState).text, text)

@@ -18,8 +18,7 @@ describe("the runner that a take-over is from", () => {
 
   it("rule X6: is a runner that went less than a minute ago: its locks expire long before", () => {
     const gone = seeing([0, OWN, "10.0.0.6:4748"], [1_000, OWN])
-    expect(gone.gone(59_999)).toEqual(["10.0.0.6:4748"])
-    expect(gone.gone(60_000)).toEqual([])
+    expect([gone.gone(59_999), gone.gone(60_000)]).toEqual([["10.0.0.6:4748"], []])
   })
 
   it("is a runner that shares with this one, if none has gone", () => {

@@ -32,42 +32,38 @@ const refusal = (
 
 const decide = (...given: Parameters<typeof refusal>) => refusal(...given)?._tag
 
-describe("the host", () => {
-  it("is this machine, an address, or a name that was configured", () => {
-    for (const host of ["localhost", "LOCALHOST:80", "127.0.0.1:4747", "[::1]:4747", "10.0.0.7:4747", "[fe80::1]"]) {
-      expect([host, decide({ host })]).toEqual([host, undefined])
-    }
-    expect(decide({ host: "holdfast.example.org" }, { hostnames: ["Holdfast.example.org"] })).toBe(undefined)
-    expect(decide({ host: "box.lan:4747" }, { host: "box.lan" })).toBe(undefined)
-  })
-
-  it("is refused if it is another name, because a DNS server could have rebound it", () => {
-    const names = "evil.example localhost.evil.example 127.0.0.1.evil.example a@localhost 0x7f.1".split(" ")
-    for (const host of ["", ...names]) {
-      expect([host, decide({ host })]).toEqual([host, "ForbiddenProblem"])
-    }
-  })
+it.each<[what: string, name: string, values: ReadonlyArray<string>, outcome: string | undefined]>([
+  [
+    "a host is this machine or an address",
+    "host",
+    ["localhost", "LOCALHOST:80", "127.0.0.1:4747", "[::1]:4747", "10.0.0.7:4747", "[fe80::1]"],
+    undefined
+  ],
+  [
+    "a host is no other name, because a DNS server could have rebound it",
+    "host",
+    ["", ..."evil.example localhost.evil.example 127.0.0.1.evil.example a@localhost 0x7f.1".split(" ")],
+    "ForbiddenProblem"
+  ],
+  // A proxy that speaks TLS leaves the host as it was.
+  ["an origin is the service's own", "origin", ["http://localhost:4747", "https://localhost:4747"], undefined],
+  [
+    "an origin is no other site, no other port and no sandboxed page",
+    "origin",
+    ["https://evil.example", "http://localhost:3000", "null", "http://127.0.0.1:4747", "file://"],
+    "ForbiddenProblem"
+  ]
+])("%s", (_what, name, values, outcome) => {
+  expect(values.map((value) => [value, decide({ [name]: value })])).toEqual(values.map((value) => [value, outcome]))
 })
 
-describe("the origin", () => {
-  it("is absent, or the service's own", () => {
-    expect(decide({})).toBe(undefined)
-    expect(decide({ origin: "http://localhost:4747" })).toBe(undefined)
-    // A proxy that speaks TLS leaves the host as it was.
-    expect(decide({ origin: "https://localhost:4747" })).toBe(undefined)
-  })
-
-  it("is refused if it is another site, another port, or a sandboxed page", () => {
-    for (const origin of [
-      "https://evil.example",
-      "http://localhost:3000",
-      "null",
-      "http://127.0.0.1:4747",
-      "file://"
-    ]) {
-      expect([origin, decide({ origin })]).toEqual([origin, "ForbiddenProblem"])
-    }
-  })
+it("a host is also a name that was configured, and an origin may be absent", () => {
+  const named = decide({ host: "holdfast.example.org" }, { hostnames: ["Holdfast.example.org"] })
+  expect([named, decide({ host: "box.lan:4747" }, { host: "box.lan" }), decide({})]).toEqual([
+    undefined,
+    undefined,
+    undefined
+  ])
 })
 
 describe("the token", () => {
@@ -82,19 +78,16 @@ describe("the token", () => {
     for (const authorization of [`Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`, "Bearer", TOKEN]) {
       expect([authorization, decide({ authorization }, { token })]).toEqual([authorization, "UnauthorizedProblem"])
     }
-    expect(decide({}, { token, url: "/openapi.json" })).toBe("UnauthorizedProblem")
     const details = ["/v1/turns", SocketMessages.PATH].map((url) => String(Object(refusal({}, { token, url })).detail))
     expect(details.map((detail) => detail.includes("subprotocol"))).toEqual([false, true])
-    const openPaths = ["/docs"]
-    expect(decide({}, { token, openPaths, url: "/docs?v=1" })).toBe(undefined)
-    expect(decide({}, { token, openPaths, url: "/docs", method: "DELETE" })).toBe("UnauthorizedProblem")
-    expect(decide({}, { token, openPaths, url: "/docs/../v1" })).toBe("UnauthorizedProblem")
-    const folder = { token, openPaths: ["/assets/*"] }
-    expect(decide({}, { ...folder, url: "/assets/page-1a2b.js" })).toBe(undefined)
-    expect(decide({}, { ...folder, url: "/assets/../v1/turns" })).toBe("UnauthorizedProblem")
-    expect(decide({}, { ...folder, url: "/assets/", method: "POST" })).toBe("UnauthorizedProblem")
-    expect(decide({}, { token, url: "/healthz/../v1" })).toBe("UnauthorizedProblem")
-    expect(decide({}, { token, url: "/healthz?verbose" })).toBe(undefined)
+    const openPaths = ["/docs", "/assets/*"]
+    const read = (url: string, method = "GET") => decide({}, { token, openPaths, url, method })
+    const open = ["/docs?v=1", "/assets/page-1a2b.js", "/healthz?verbose"]
+    expect(open.map((url) => read(url))).toEqual(Array(3).fill(undefined))
+    const guarded = ["/openapi.json", "/docs/../v1", "/assets/../v1/turns", "/healthz/../v1"].map((url) => read(url))
+    expect([...guarded, read("/docs", "DELETE"), read("/assets/", "POST")]).toEqual(
+      Array(6).fill("UnauthorizedProblem")
+    )
   })
 
   it("is not needed by a page that has exchanged it for a session, until that ends", () => {
@@ -103,8 +96,7 @@ describe("the token", () => {
     const bearer = (value: string, more: Parameters<typeof refusal>[1] = {}) =>
       decide({ authorization: `Bearer ${value}` }, { token, now: 1_000, ...more })
     expect(session).not.toContain(TOKEN)
-    expect(bearer(session)).toBe(undefined)
-    expect(bearer(session, { now: ends - 1 })).toBe(undefined)
+    expect([bearer(session), bearer(session, { now: ends - 1 })]).toEqual([undefined, undefined])
     expect(bearer(session, { now: ends })).toBe("UnauthorizedProblem")
     expect(bearer(session, { token: Redacted.make("another-token") })).toBe("UnauthorizedProblem")
     const [, end = "", ...rest] = session.split(".")
@@ -120,8 +112,7 @@ describe("the token", () => {
     expect(PageSession.make(token, "another", 1_000)).not.toBe(session)
     // A session begins no other one, or it would never end. It is no cookie.
     const begin = { method: "POST", url: PageSession.PATH }
-    expect(bearer(session, begin)).toBe("UnauthorizedProblem")
-    expect(bearer(TOKEN, begin)).toBe(undefined)
+    expect([bearer(session, begin), bearer(TOKEN, begin)]).toEqual(["UnauthorizedProblem", undefined])
     expect(bearer(session, { ...begin, url: "/v1/turns" })).toBe(undefined)
     expect(decide({ cookie: `holdfast_page=${session}` }, { token })).toBe("UnauthorizedProblem")
   })
@@ -130,8 +121,7 @@ describe("the token", () => {
     const offered = `holdfast, ${SocketMessages.TOKEN_PREFIX}${Buffer.from(TOKEN).toString("base64url")}`
     const offers = (url: string, method = "GET") =>
       decide({ "sec-websocket-protocol": offered }, { token, url, method })
-    expect(offers(SocketMessages.PATH)).toBe(undefined)
-    expect(offers("/v1/turns")).toBe("UnauthorizedProblem")
+    expect([offers(SocketMessages.PATH), offers("/v1/turns")]).toEqual([undefined, "UnauthorizedProblem"])
     expect(offers(SocketMessages.PATH, "POST")).toBe("UnauthorizedProblem")
   })
 
@@ -156,12 +146,11 @@ describe("a call below /to/", () => {
     decide(headers, { url: "/to/own/v1/models", cors })
 
   it("rule X13: passes for an agent, and for a call of a page that may call", () => {
-    expect(below({})).toBe(undefined)
-    expect(below({ "sec-fetch-mode": "cors" })).toBe(undefined) // Node's fetch
-    const electron = { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "none" }
-    expect(below(electron)).toBe(undefined)
     const call = { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors" }
-    expect(below({ ...call, "sec-fetch-site": "same-origin" })).toBe(undefined)
+    // Those of Node's `fetch`, of Electron, and of a page of Holdfast's own.
+    const electron = { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "none" }
+    const calls = [{}, { "sec-fetch-mode": "cors" }, electron, { ...call, "sec-fetch-site": "same-origin" }]
+    expect(calls.map((headers) => below(headers))).toEqual(Array(4).fill(undefined))
     const page = { ...call, "sec-fetch-site": "cross-site", origin: "https://app.example.org" }
     expect(below(page, { allows: () => true })).toBe(undefined)
     expect(below(page)).toBe("ForbiddenProblem")
@@ -175,10 +164,7 @@ describe("a call below /to/", () => {
     ["a worker", { "sec-fetch-dest": "worker", "sec-fetch-mode": "same-origin", "sec-fetch-site": "same-origin" }],
     ["a service worker", { "sec-fetch-dest": "serviceworker", "sec-fetch-mode": "same-origin" }],
     ["a service worker of an older browser", { "service-worker": "script" }],
-    [
-      "a fetch of another site",
-      { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" }
-    ],
+    ["a foreign fetch", { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" }],
     ["a fetch of another port", { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors", "sec-fetch-site": "same-site" }]
   ])("rule X13: is refused as %s", (_what, headers) => {
     expect(below(headers)).toBe("ForbiddenProblem")
@@ -203,18 +189,13 @@ describe("a refusal", () => {
 describe("the body", () => {
   const post = (headers: Record<string, string>) => decide(headers, { method: "POST" })
 
-  it("is JSON with its content type, or is absent", () => {
-    expect(post({})).toBe(undefined)
-    expect(post({ "content-length": "0" })).toBe(undefined)
-    expect(post({ "content-type": "application/json", "content-length": "2" })).toBe(undefined)
-    expect(post({ "content-type": "Application/JSON; charset=utf-8", "content-length": "2" })).toBe(undefined)
-  })
-
-  it("is refused if it has another content type, or none", () => {
-    expect(post({ "content-length": "2" })).toBe("UnsupportedMediaTypeProblem")
-    expect(post({ "transfer-encoding": "chunked" })).toBe("UnsupportedMediaTypeProblem")
-    expect(post({ "content-type": "text/plain", "content-length": "2" })).toBe("UnsupportedMediaTypeProblem")
-    expect(post({ "content-type": "application/json-seq", "content-length": "2" })).toBe("UnsupportedMediaTypeProblem")
+  it("is JSON with its content type, or is absent; another content type, or none, is refused", () => {
+    const typed = (type: string) => post({ "content-type": type, "content-length": "2" })
+    const accepted = ["application/json", "Application/JSON; charset=utf-8"].map(typed)
+    expect([post({}), post({ "content-length": "0" }), ...accepted]).toEqual(Array(4).fill(undefined))
+    const refused = ["text/plain", "application/json-seq"].map(typed)
+    const untyped = [post({ "content-length": "2" }), post({ "transfer-encoding": "chunked" })]
+    expect([...untyped, ...refused]).toEqual(Array(4).fill("UnsupportedMediaTypeProblem"))
   })
 
   it("is refused by its announced length before any of it is read", () => {

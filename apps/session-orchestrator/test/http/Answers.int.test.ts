@@ -90,16 +90,14 @@ describe("a server", () => {
       const body = `{"system":"${"x".repeat(bytes - '{"system":""}'.length)}"}`
       return Effect.map(call({ path: "/v1/conversations", body }), ({ status }) => status)
     }
-    assert.strictEqual(yield* create(1_048_576), 201)
-    assert.strictEqual(yield* create(1_048_577), 413)
+    assert.deepStrictEqual([yield* create(1_048_576), yield* create(1_048_577)], [201, 413])
   })
 
   It.effect("keeps an idle connection longer than the usual 60 seconds of proxies", function* () {
     const { port } = yield* TestServer.start()
     const request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     const close = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    const received = yield* exchange(port, request, '"ok"', close)
-    assert.match(received, /^keep-alive: timeout=65$/im)
+    assert.match(yield* exchange(port, request, '"ok"', close), /^keep-alive: timeout=65$/im)
   })
 
   It.effect("sends the headers of every answer on refusals too, and Retry-After where that helps", function* () {
@@ -134,23 +132,17 @@ describe("a server", () => {
     return { server, state, ended, closed }
   })
 
-  It.effect("HttpServer.H3: at a shutdown a begun answer has 20 s; no client is released before", function* () {
-    const { closed, ended, server } = yield* closing
-    assert.isTrue(yield* server.drain.hasBegun)
-    yield* TestClock.adjust("19999 millis")
-    assert.isFalse(ended.isEnded)
-    yield* TestClock.adjust("1 milli")
-    assert.isTrue(ended.isEnded)
-    yield* Fiber.join(closed)
-  })
-
-  It.effect("HttpServer.H3: at a shutdown the server stops waiting after the last answer", function* () {
-    const { closed, ended, state } = yield* closing
-    yield* TestClock.adjust("3 seconds")
-    assert.isFalse(ended.isEnded)
-    state.isAnswering = false
-    yield* TestClock.adjust("50 millis")
-    assert.isTrue(ended.isEnded)
-    yield* Fiber.join(closed)
-  })
+  for (const [when, isOver] of [
+    ["a begun answer has 20 s", false],
+    ["nothing is waited for after the last answer", true]
+  ] as const)
+    It.effect(`HttpServer.H3: at a shutdown ${when}; no client is released before`, function* () {
+      const { closed, ended, server, state } = yield* closing
+      yield* TestClock.adjust(isOver ? "3 seconds" : "19999 millis")
+      assert.deepStrictEqual([yield* server.drain.hasBegun, ended.isEnded], [true, false])
+      state.isAnswering = !isOver
+      yield* TestClock.adjust(isOver ? "50 millis" : "1 milli")
+      assert.isTrue(ended.isEnded)
+      yield* Fiber.join(closed)
+    })
 })

@@ -67,14 +67,16 @@ export const make = () => {
     return found
   }
 
+  const check = Effect.suspend(() =>
+    broken.storage ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void
+  )
+
   const existing = (id: Ids.ConversationId) =>
     Effect.suspend((): Effect.Effect<Conversation, ConversationNotFound | StorageError> => {
       if (broken.defect !== undefined) return Effect.die(broken.defect)
-      if (broken.storage) return Effect.fail(new StorageError({ message: "The disk is full." }))
       const conversation = conversations.get(id)
-      return conversation === undefined
-        ? Effect.fail(new ConversationNotFound({ conversationId: id }))
-        : Effect.succeed(conversation)
+      const found = conversation ? Effect.succeed(conversation) : new ConversationNotFound({ conversationId: id })
+      return Effect.andThen(check, found)
     })
 
   const accept = (
@@ -253,26 +255,9 @@ export const make = () => {
           })
       }),
       Layer.mock(TurnLog, {
-        tail: () =>
-          Effect.suspend(() =>
-            broken.storage
-              ? Effect.fail(new StorageError({ message: "The disk is full." }))
-              : Effect.succeed(
-                  [...turns.values()].map((turn) => ({
-                    ...turn,
-                    model: "simulated/steady",
-                    tail: undefined,
-                    records: 0,
-                    interruption: undefined
-                  }))
-                )
-          )
+        tail: () => Effect.map(check, () => Array.from(turns.values(), (turn) => ({ ...turn, ...UNREAD })))
       }),
-      Layer.mock(Store, {
-        check: Effect.suspend(() =>
-          broken.storage ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void
-        )
-      })
+      Layer.mock(Store, { check })
     )
   }
 }
@@ -284,17 +269,23 @@ const isRunning =
   ({ chunks, conversationId: within }: Turn): boolean =>
     within === conversationId && !chunks.flat().some(({ event }) => event.type === "turn-end")
 
-const NOTHING_RAN: DryRunReport.DryRunReport = {
-  startedAt: 0,
-  endedAt: 0,
+const UNREAD = { model: "simulated/steady", tail: undefined, records: 0, interruption: undefined }
+
+const NONE = {
   turns: 0,
   answered: 0,
   failed: 0,
   waiting: 0,
-  waitedMs: { median: 0, longest: 0, total: 0 },
   calls: 0,
   refused: 0,
   shared: 0,
   failures: [],
   endpoints: []
+}
+
+const NOTHING_RAN: DryRunReport.DryRunReport = {
+  ...NONE,
+  startedAt: 0,
+  endedAt: 0,
+  waitedMs: { median: 0, longest: 0, total: 0 }
 }

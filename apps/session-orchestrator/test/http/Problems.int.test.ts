@@ -15,8 +15,7 @@ const refused = Effect.fnUntraced(function* (
   const problem = JSON.parse(text)
   expect(problem.status).toBe(status)
   expect(problem.type).toMatch(/^\/docs#problem-[a-z-]+$/)
-  expect(problem.title).toEqual(expect.any(String))
-  expect(problem.detail).toEqual(expect.any(String))
+  expect([problem.title, problem.detail]).toEqual([expect.any(String), expect.any(String)])
   expect(text).not.toMatch(/\.ts\b|node_modules|\\n +at /)
   return { status, headers, problem, name: String(problem.type).slice("/docs#problem-".length) }
 })
@@ -45,8 +44,7 @@ It.effect("a body that is no object is refused as JSON has it, without the name 
   ] as const)
     for (const body of ["5", '"x"', "[]"]) {
       const { problem, status } = yield* refused(server, { path, body })
-      expect(status).toBe(400)
-      expect(problem.errors).toEqual([{ in: "body", path: "", message }])
+      expect([status, problem.errors]).toEqual([400, [{ in: "body", path: "", message }]])
     }
   const { problem } = yield* refused(server, { path: "/v1/turns/commands", body: { command: 5, filter: { tag: "a" } } })
   expect(problem.errors).toEqual([{ in: "body", path: "command", message: "Expected object" }])
@@ -66,8 +64,7 @@ It.effect("U+0000 is refused anywhere in a request, and its path is named", func
   ] as const
   for (const [path, body, place, key, message] of refusals) {
     const { problem, status } = yield* refused(server, { path, body })
-    expect(status).toBe(400)
-    expect(problem.errors).toEqual([{ in: place, path: key, message }])
+    expect([status, problem.errors]).toEqual([400, [{ in: place, path: key, message }]])
   }
   for (const [path, body, place, key] of [
     [`/v1/conversations/${id}/turns`, { prompt: "Hello", turnId: "t\0" }, "body", "turnId"],
@@ -93,6 +90,12 @@ const cases: ReadonlyArray<readonly [string, Socket.Request, number, string]> = 
   ["an id that can be none", { path: "/v1/conversations/a%20b" }, 400, "invalid-request"],
   ["a position that is none", { path: "/v1/conversations/c_1/events?after=-1" }, 400, "invalid-request"],
   ["a conversation that does not exist", { path: "/v1/conversations/c_none" }, 404, "conversation-not-found"],
+  [
+    "a stream of a conversation that does not exist",
+    { path: "/v1/conversations/c/events" },
+    404,
+    "conversation-not-found"
+  ],
   ["a path that does not exist", { path: "/v2" }, 404, "not-found"],
   ["a method that a path does not take", { path: "/v1/conversations", method: "DELETE" }, 405, "method-not-allowed"],
   [
@@ -174,8 +177,7 @@ It.effect("a body of too many values or levels is refused with the limit, before
     ["/v1/chat", { id, messages: values }, "messages"]
   ] as const) {
     const { name, problem, status } = yield* refused(server, { path, body })
-    expect(status).toBe(400)
-    expect(name).toBe("invalid-request")
+    expect([status, name]).toEqual([400, "invalid-request"])
     expect(problem.detail).toBe(`The body has more than 10000 values, in "${member}".`)
   }
   const deep = yield* server.call({ path: "/v1/chat", body: `${"[".repeat(5_000)}${"]".repeat(5_000)}` })

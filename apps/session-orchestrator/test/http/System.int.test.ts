@@ -37,20 +37,15 @@ It.effect("the service is ready while its storage answers, its start is done and
   expect((yield* call({ path: "/healthz" })).status).toBe(200)
 })
 
-It.effect("metrics are Prometheus text, and count requests by method and status", function* () {
-  const { call } = yield* TestServer.start()
+It.effect("metrics are Prometheus text, and count requests by method and status, and turns by status", function* () {
+  const { call, create, open } = yield* TestServer.start()
   yield* call({ path: "/nowhere" })
+  const path = `/v1/conversations/${yield* create}/turns`
+  yield* open({ path, headers: { accept: "application/x-ndjson" }, body: { prompt: "hello" } })
   const { headers, text } = yield* call({ path: "/metrics" })
   expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8")
   expect(text).toMatch(/^holdfast_http_requests_total\{method="GET",status="404"\} [1-9]\d*$/m)
-  expect(text).toMatch(/^holdfast_http_requests_open 1$/m)
-})
-
-It.effect("metrics count turns by status", function* () {
-  const { call, create, open } = yield* TestServer.start()
-  const path = `/v1/conversations/${yield* create}/turns`
-  yield* open({ path, headers: { accept: "application/x-ndjson" }, body: { prompt: "hello" } })
-  const { text } = yield* call({ path: "/metrics" })
+  expect(text).toMatch(/^holdfast_http_requests_open 2$/m)
   expect(text).toContain('holdfast_turns{status="running"} 1')
   expect(text).toContain('holdfast_turns{status="retrying"} 0')
 })

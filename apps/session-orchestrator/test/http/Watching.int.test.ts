@@ -98,15 +98,3 @@ const writesPerTurn = Effect.gen(function* () {
   )
   return turns
 })
-
-It.effect("HEAD has the head of watching, and does not watch", function* () {
-  const { path, server } = yield* withHistory
-  const { headers, status, text } = yield* server.call({ path, method: "HEAD" })
-  expect([status, headers["content-type"], text]).toEqual([200, "text/event-stream", ""])
-})
-
-It.effect("watching a conversation that does not exist is a problem, not a stream", function* () {
-  const { server } = yield* withHistory
-  const { headers, status } = yield* server.call({ path: "/v1/conversations/c_none/events" })
-  expect([status, headers["content-type"]]).toEqual([404, "application/problem+json"])
-})

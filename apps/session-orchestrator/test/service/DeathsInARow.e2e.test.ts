@@ -68,12 +68,10 @@ describe.concurrent("turns whose process dies", () => {
     // The young turn is taken up first; then one of the others, alone.
     const fourth = yield* start
     const { gate, prompt } = yield* reached(7)
-    assert.strictEqual(prompt, "young")
-    assert.strictEqual(calls.length, 8)
+    assert.deepStrictEqual([prompt, calls.length], ["young", 8])
     yield* gate.open
     assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fourth, young, "young")).status, "completed")
-    assert.strictEqual((yield* reached(8)).prompt, "killer")
-    assert.strictEqual(calls.length, 9)
+    assert.deepStrictEqual([(yield* reached(8)).prompt, calls.length], ["killer", 9])
     assert.include(fourth.stdout() + fourth.stderr(), "deaths of their process in a row")
     yield* fourth.end("SIGKILL")
 

@@ -96,8 +96,7 @@ describe.concurrent("a service that is shutting down", () => {
 
     yield* gate.open
     const events = Service.eventsOf(yield* answers.rest)
-    assert.strictEqual(Service.shown(events), "A whole answer, to its end.")
-    assert.strictEqual(events.at(-1)?.type, "turn-end")
+    assert.deepStrictEqual([Service.shown(events), events.at(-1)?.type], ["A whole answer, to its end.", "turn-end"])
     yield* Effect.flip(waits.rest)
     assert.strictEqual((yield* Fiber.join(ended)).code, 0)
     const left = yield* command(directory, "turns", "--json")

@@ -104,8 +104,7 @@ describe("a second start of a running service", () => {
     assert.strictEqual(code, 1)
     assert.match(stderr, /^holdfast: [^\n]+\n$/)
     yield* gate.open
-    assert.strictEqual(Service.shown(Service.eventsOf(yield* live.rest)), "Once")
-    assert.strictEqual(provider.count(), 1)
+    assert.deepStrictEqual([Service.shown(Service.eventsOf(yield* live.rest)), provider.count()], ["Once", 1])
   })
 })
 

@@ -88,8 +88,7 @@ describe.concurrent("a turn with tools", () => {
     setup.answers("Three.")
     const service = yield* setup.start
     const events = yield* turn(service, yield* service.create())
-    assert.strictEqual(statusOf(events), "completed")
-    assert.strictEqual(Service.shown(events), "Three.")
+    assert.deepStrictEqual([statusOf(events), Service.shown(events)], ["completed", "Three."])
     assert.include(setup.offered(0), "get-sum")
     assert.notInclude(setup.offered(0), "get-env")
     assert.deepStrictEqual(setup.offered(0), setup.offered(1))

@@ -100,8 +100,7 @@ describe("subscriptions", () => {
     const subscribe = { id: 9, type: "subscribe", conversationId, turnId: "t", deltas: "bare" }
     expect(yield* client.ask(subscribe)).toMatchObject({ success: true })
     server.conversations.emit("t", [events.start, events.wait, events.delta("Hi"), events.end])
-    expect(yield* client.next).toEqual({ eventId: 1, ...events.start })
-    expect(yield* client.next).toEqual(events.wait)
+    expect([yield* client.next, yield* client.next]).toEqual([{ eventId: 1, ...events.start }, events.wait])
     expect(yield* client.next).toEqual({ id: 9, type: "text-delta", delta: "Hi" })
     expect(yield* client.next).toEqual({ eventId: 2, ...events.end })
   })
@@ -166,10 +165,6 @@ describe("the socket", () => {
     expect(yield* opened({ protocols: [SUBPROTOCOL, tokenProtocol("another token")] })).toBe(401)
     expect(yield* opened({})).toBe(401)
     expect(yield* opened({ path: `${SocketMessages.PATH}?token=${encodeURIComponent(token)}` })).toBe(401)
-    // On no other call.
-    const protocol = `${SUBPROTOCOL}, ${tokenProtocol(token)}`
-    const other = yield* server.call({ path: "/v1/turns", headers: { "sec-websocket-protocol": protocol } })
-    expect(other.status).toBe(401)
   })
 
   It.effect("is refused to pages of other origins, and to unknown subprotocols and versions", function* () {

@@ -48,19 +48,17 @@ describe("the prompt", () => {
 
 describe("a message is refused", () => {
   it("with what was wrong, and what was expected", () => {
+    const file = (url: string) => [{ type: "file", mediaType: "image/png", url }]
     expect(refusalOf([], { role: "assistant" })).toMatch(
       /^The last of "messages" has the role "assistant"\. Expected "user"/
     )
-    expect(refusalOf([])).toMatch(/^The last of "messages" is no prompt: /)
-    expect(refusalOf([{ type: "file", mediaType: "image/png", url: "http://example.org/a.png" }])).toContain(
-      "part 0.url: expected an https address"
-    )
-    expect(refusalOf([{ type: "file", mediaType: "image/png", url: "data:image/png;base64" }])).toContain(
-      "without data"
-    )
-    expect(refusalOf([{ type: "file", mediaType: "image/png", url: "data:image/png,%" }])).toContain(
-      "cannot be decoded"
-    )
+    for (const [parts, text] of [
+      [[], 'The last of "messages" is no prompt: '],
+      [file("http://example.org/a.png"), "part 0.url: expected an https address"],
+      [file("data:image/png;base64"), "without data"],
+      [file("data:image/png,%"), "cannot be decoded"]
+    ] as const)
+      expect(refusalOf(parts)).toContain(text)
     const nothing = UiHandlers.asked({ id: Ids.ConversationId.make("chat"), messages: [] })
     expect(Result.getOrThrow(Result.flip(nothing))).toContain('"messages" is empty')
   })
