@@ -883,6 +883,41 @@ export const listed: ReadonlyArray<Listed> = [
     before: "0",
     line: "const spent = Spending.spentAt(History.spendingAfterWait(history), failure, now, 0)",
     reason: "the spread draws the jitter of a wait: what is left of a budget has none"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/TelemetryChoice.ts",
+    operator: "constant",
+    before: "false",
+    line: "const given = retryLog === false ? undefined : retryLog",
+    reason: "`false` has no path either, and no log is kept then"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
+    operator: "dropped",
+    before: "globals.call = undefined",
+    line: "globals.call = undefined",
+    reason: "the next call writes its own: this lets go of what the last one held"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/client/LeftTurns.ts",
+    operator: "boundary",
+    before: "open.size > 0",
+    line: "while (open.size > 0) {",
+    reason: "a command names one turn at least, and the loop is left once none is open"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/reading/Sources.ts",
+    operator: "branch",
+    before: 'typeof value !== "object" || value === null',
+    line: 'if (typeof value !== "object" || value === null || Array.isArray(value) || !Object.hasOwn(value, key)) {',
+    reason: "no problem is inside of `null`, and what is no object has none of its keys"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/report/FinalReports.ts",
+    operator: "constant",
+    before: "1",
+    line: "compilations = 1",
+    reason: "how many checks are kept compiled is a matter of memory and time"
   }
 ]
 

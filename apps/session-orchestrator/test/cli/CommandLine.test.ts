@@ -350,13 +350,16 @@ describe("holdfast serve", () => {
       const screen = { stdout: isTerminal === true, stderr: isTerminal === true }
       const before = process.listenerCount("SIGTERM")
       const signal = CommandLine.signalling()
-      const serve = CommandLine.run(["serve"], { parts: { environment: {}, service }, screen })
+      let isShown = false
+      const page = Effect.sync(() => void (isShown = true))
+      const serve = CommandLine.run(["serve"], { parts: { environment: {}, service, page }, screen })
       const running = yield* Effect.forkChild(serve, { startImmediately: true })
       yield* Effect.repeat(Effect.yieldNow, { until: () => process.listenerCount("SIGTERM") > before })
       yield* Effect.repeat(Effect.yieldNow, { times: 1_000 })
       signal("SIGTERM")
       const { code, stderr, stdout } = yield* Fiber.join(running)
-      expect(code).toBe(0)
+      expect([code, isShown]).toEqual([0, true])
+      expect(stderr).toMatch(/model\W+simulated\/outage-2/)
       expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
       expect(stdout).toContain("  data   ")
       expect(stderr).toMatch(

@@ -148,15 +148,8 @@ describe("holdfast dry-run --replay", () => {
   })
 
   It.effect("rule X10: puts what would have been beside what was, and lists what it assumes", function* () {
-    const { asked, code, stderr, stdout, written } = yield* replay(
-      recording,
-      "--replay",
-      "2 hours",
-      "--against",
-      "other.json",
-      "--svg",
-      "/replay.svg"
-    )
+    const args = ["--replay", "2 hours", "--against", "other.json", "--svg", "/replay.svg"]
+    const { asked, code, stderr, stdout, written } = yield* replay(recording, ...args)
     expect({ code, stderr, asked }).toEqual({ code: 0, stderr: "", asked: [NOW - 7_200_000] })
     expect(stdout).toMatch(/^1 turn since /)
     expect(stdout).toMatch(/: 0 of 1 turn follows its record to the end; \d+ decisions? (was|were) made again as /)
@@ -174,8 +167,11 @@ describe("holdfast dry-run --replay", () => {
     expect(JSON.parse(stdout)).toMatchObject({
       since: NOW - 7_200_000,
       was: { report: { failed: 1 }, turns: [{ turnId }] },
-      runs: [{ report: { answered: 1 }, followed: [{ decisions: 0 }] }]
+      runs: [{ report: { answered: 1, calls: 2 }, followed: [{ decisions: 0 }] }]
     })
+    const other = yield* replay(recording, "--replay", "2 hours", "--json", "--model", "two/x")
+    const { report } = JSON.parse(other.stdout).runs[0]
+    expect(report.endpoints).toEqual([{ target: "two/x", calls: 1, answered: 1, failed: 0 }])
     const wrong = yield* replay(recording, "--replay", "yesternight")
     expect(wrong).toMatchObject({ code: 2, stdout: "" })
     expect(wrong.stderr).toContain('--replay: found "yesternight"; expected "12 hours", a time of day')

@@ -61,15 +61,9 @@ describe('providers.*.type "ai-sdk"', () => {
     const requests = provider.requests()
     assert.strictEqual(requests.length, 2) // C9
     expect(requests[1]?.headers).toMatchObject({ authorization: `Bearer ${KEY}`, "x-team": "night" })
-    expect(JSON.parse(requests[1]?.body ?? "")).toMatchObject({
-      model: "m",
-      temperature: 0.5,
-      max_tokens: 77,
-      messages: [
-        { role: "system", content: "Be kind" },
-        { role: "user", content: "Hello" }
-      ]
-    })
+    const [system, user] = ["Be kind", "Hello"].map((content, at) => ({ role: ["system", "user"][at], content }))
+    const sent = { model: "m", temperature: 0.5, max_tokens: 77, messages: [system, user] }
+    expect(JSON.parse(requests[1]?.body ?? "")).toMatchObject(sent)
     const refused = yield* service.call({ path: "/v1/conversations", body: { model: "own/gone" } })
     assert.strictEqual(refused.status, 400)
     assert.include(refused.text, 'has no model \\"gone\\": No such languageModel: gone')
@@ -98,6 +92,8 @@ describe('providers.*.type "ai-sdk"', () => {
     assert.deepStrictEqual(yield* problems({ factory: "createChatt" }), [
       'providers.own.factory: "./ChatModels.mjs" exports no function "createChatt". Did you mean "createChat"? Its factories: createChat.'
     ])
+    const [none] = yield* problems({ package: "ajv" })
+    assert.match(none ?? "", /"ajv" has no function whose name begins with "create"\. Expected one of .*\bAjv\b/)
     const two = "./TwoFactories.mjs"
     assert.deepStrictEqual(yield* problems({ package: two }), [
       'providers.own.factory: missing: "./TwoFactories.mjs" has more than one function whose name begins with "create". Expected one of createError, createNothing.'
