@@ -129,11 +129,7 @@ const written = {
       quiet: { from: "22:00", to: "07:00" }
     }
   },
-  webhooks: {
-    secret: "a-secret-of-webhooks",
-    secretEnv: "WEBHOOK_SECRET",
-    turnEnd: "https://hooks.example.org/ends"
-  }
+  webhooks: { secret: "a-secret-of-webhooks", secretEnv: "WEBHOOK_SECRET", turnEnd: "https://hooks.example.org/ends" }
 }
 
 /** The example, with the default of each setting that it does not write. */

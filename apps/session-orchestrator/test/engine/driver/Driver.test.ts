@@ -89,10 +89,7 @@ describe("rule X2: a process that is to end", () => {
       open.listener = listener
       return UNDER_WAY
     }
-    return {
-      call,
-      answer: Effect.suspend(() => (open.listener?.events([HELLO[0]]), ConversationSetup.settled))
-    }
+    return { call, answer: Effect.suspend(() => (open.listener?.events([HELLO[0]]), ConversationSetup.settled)) }
   }
 
   it.effect("rule X2: lets no answer leave whose content comes from then on, so that nothing of it is void", () => {

@@ -2,12 +2,7 @@
 import type { Failure } from "@holdfast/wire"
 import type { Call, Gatekeeper } from "../../../src/engine/gate/Gatekeeper.ts"
 
-export const overloaded: Failure.Failure = {
-  reason: "overloaded",
-  message: "Overloaded",
-  retryable: true,
-  status: 529
-}
+export const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 
 /** The endpoint has refused so many calls in a row that it counts as down. */
 export const shut = (gatekeeper: Gatekeeper): void => {

@@ -100,9 +100,11 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ type: fc.constant("move"), ms: fc.integer({ min: 1, max: 120_000 }) })
 )
 
+/** A gatekeeper, and its clock. */
+const begin = (clock = new ManualClock()) => ({ clock, gatekeeper: new Gatekeeper(clock) })
+
 const play = (happenings: ReadonlyArray<Happening>) => {
-  const clock = new ManualClock()
-  const gatekeeper = new Gatekeeper(clock)
+  const { clock, gatekeeper } = begin()
   const turns: Array<Turn> = []
   for (const happening of happenings) {
     switch (happening.type) {
@@ -169,8 +171,7 @@ const kindsOf = (turns: ReadonlyArray<Turn>) =>
 
 describe("a gatekeeper", () => {
   it("rule X5: a turn that waits alone keeps its schedule, days after a crowd has given up", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
+    const { clock, gatekeeper } = begin()
     const crowd = Array.from({ length: 40 }, () => refused(clock, gatekeeper))
     for (const turn of crowd) turn.leave()
     clock.move(2 * 86_400_000)
@@ -181,8 +182,7 @@ describe("a gatekeeper", () => {
   })
 
   it("rule X5: a turn is woken early into free room, and one whose time comes at a full endpoint is held until a place is free", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
+    const { clock, gatekeeper } = begin()
     const early = refused(clock, gatekeeper)
     gatekeeper.begin(undefined).answered()
     expect(ticketsOf(early)).toEqual([[true, false, 0]])
@@ -200,8 +200,7 @@ describe("a gatekeeper", () => {
   })
 
   it("rule X5: a hold counts from its beginning, though the turn leaves in it because a person has extended its budget", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
+    const { clock, gatekeeper } = begin()
     refused(clock, gatekeeper).leave()
     const [call] = full(gatekeeper, 3)
     const tickets: Array<GateTicket> = []
@@ -223,9 +222,36 @@ describe("a gatekeeper", () => {
     expect(tickets.map(({ heldMs }) => heldMs)).toEqual([8_010])
   })
 
+  it("rule X5: a report has the phase of an endpoint, and an open one lets a due turn call", () => {
+    const { clock, gatekeeper } = begin()
+    const other = new Gatekeeper(clock)
+    const state = ({ isIdle, isOpen, view: { held, phase, room, waiting } } = gatekeeper) =>
+      [phase, room, waiting, held, isOpen, isIdle].join(" ")
+    const states = [state()]
+    shut(gatekeeper)
+    states.push(state())
+    other.hear(gatekeeper.news)
+    const heard = other.view.last
+    const turns = Array.from({ length: 8 }, () => new Turn(clock, gatekeeper, HALF_AN_HOUR, "asked"))
+    gatekeeper.begin(undefined).answered()
+    states.push(state())
+    clock.move(HALF_AN_HOUR)
+    states.push(state())
+    const alarms = clock.size
+    for (const turn of turns) turn.leave()
+    states.push(state())
+    const moved = new Turn(clock, other, 5, "moved")
+    clock.move(5)
+    states.push(state(other))
+    expect([alarms, clock.size, heard]).toEqual([4, 0, { failure: overloaded, at: 1_000_000 }])
+    expect(moved.tickets.map(({ ticket: { isEarly, isProbe } }) => [isEarly, isProbe])).toEqual([[false, false]])
+    const ramp = ["ramp 6 8 0 true false", "ramp 6 3 3 false false", "open 6 0 0 true false"]
+    const first = ["open Infinity 0 0 true true", "shut 1 0 0 false true"]
+    expect(states).toEqual([...first, ...ramp, "open Infinity 0 0 true false"])
+  })
+
   it("rule X5: a turn that is woken as a probe is marked as one", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
+    const { clock, gatekeeper } = begin()
     const turns = Array.from({ length: 50 }, () => refused(clock, gatekeeper))
     for (let minutes = 0; kindsOf(turns).length === 0 && minutes < 29; minutes++) clock.move(60_000)
     expect(kindsOf(turns)).toEqual([[true, true]])
@@ -248,8 +274,7 @@ describe("a gatekeeper", () => {
   })
 
   it("rule X5: a held turn is announced after 15 s, and then half as often each time; ten minutes after the last answer it calls", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
+    const { clock, gatekeeper } = begin()
     full(gatekeeper, 3)
     const turn = new Turn(clock, gatekeeper, 0, "plain")
     clock.move(Gate.HOLD_LIMIT_MS - 1)
@@ -272,8 +297,7 @@ describe("a gatekeeper", () => {
   })
 
   it("rule X5: a ticket that is given back takes no place, and its early wake is not paid", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
+    const { clock, gatekeeper } = begin()
     const turns = Array.from({ length: 12 }, () => refused(clock, gatekeeper))
     gatekeeper.begin(undefined).answered()
     for (let round = 0; round < turns.length; round++) for (const turn of turns) act("give-back", turn)
@@ -282,8 +306,7 @@ describe("a gatekeeper", () => {
   })
 
   it("rule X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
+    const { clock, gatekeeper } = begin()
     gatekeeper.begin(undefined).failed(overloaded)
     const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "hinted")
     const call = gatekeeper.begin(undefined)
@@ -297,8 +320,7 @@ describe("a gatekeeper", () => {
   })
 
   it("rule X5: at an endpoint that is down a turn whose time comes just after a refusal takes that failure, with the rest of its delay", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
+    const { clock, gatekeeper } = begin()
     const hint = { retryAfterMs: 90_000, source: "retry-after" }
     const turns = Array.from({ length: 3 }, () => new Turn(clock, gatekeeper, 4_000, "plain"))
     clock.move(3_000)

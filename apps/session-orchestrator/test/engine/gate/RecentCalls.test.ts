@@ -55,9 +55,9 @@ describe("RecentCalls", () => {
   })
 
   it("of more endpoints than are kept the first ones are forgotten", () => {
-    const counts = new CallCounts(0)
+    const counts = new CallCounts(7)
     for (let i = 0; i < 1_100; i++) counts.count({ target: target(`m${i}`), endedAt: 1, isAnswered: true })
     const known = counts.read(1).map(({ target }) => target.model)
-    expect([known.length, known[0], known.at(-1)]).toEqual([1_000, "m100", "m1099"])
+    expect([known.length, known[0], known.at(-1), counts.since]).toEqual([1_000, "m100", "m1099", 7])
   })
 })

@@ -39,10 +39,7 @@ const waiting = (
   {
     append = Effect.void,
     retry = PARKED
-  }: {
-    readonly append?: Effect.Effect<void, StorageError | JournalConflict>
-    readonly retry?: Profile.RetrySettings
-  },
+  }: { readonly append?: Effect.Effect<void, StorageError | JournalConflict>; readonly retry?: Profile.RetrySettings },
   test: It.Body<[SleepingTurn]>
 ) =>
   withService(

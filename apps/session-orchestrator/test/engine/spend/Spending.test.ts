@@ -5,35 +5,26 @@ import { GivenRecords, ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Provider } from "@holdfast/kernel"
 import { History } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Fiber, Layer, Logger, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as Spending from "../../../src/engine/spend/Spending.ts"
 import type * as SpendLimits from "../../../src/config/limits/SpendLimits.ts"
 import type { SpendRaise } from "../../../src/storage/SpendRaises.ts"
 import type { TurnFilter, TurnRow } from "../../../src/storage/ListPage.ts"
-import * as MemoryStore from "../../storage/MemoryStore.ts"
+import * as LocalTime from "../../../src/base/text/LocalTime.ts"
 import * as It from "../../It.ts"
 
 /** Its answers report 15 tokens each. */
-const { answer, breaksOff, text, emits } = ScriptedProvider
+const { answer } = ScriptedProvider
 
 type Service = ConversationSetup.Service
 
 const limited = (
   limits: ReadonlyArray<SpendLimits.SpendLimit>,
   scripts: ReadonlyArray<ScriptedProvider.Script>,
-  test: It.Body<[Service]>,
-  options: Partial<ConversationSetup.Options> = {}
-) => ConversationSetup.withService({ scripts, ...options, spend: { limits, prices: {}, isShared: false } }, test)
-
-/** Services that run one after the other on one database. */
-const lives = (limits: ReadonlyArray<SpendLimits.SpendLimit>, isShared: boolean) =>
-  Effect.map(Layer.build(Layer.fresh(MemoryStore.layer)), (built) => {
-    const storage = Layer.succeedContext(built)
-    return (scripts: ReadonlyArray<ScriptedProvider.Script>, test: It.Body<[Service]>) =>
-      ConversationSetup.withService({ scripts, storage, spend: { limits, prices: {}, isShared } }, test)
-  })
+  test: It.Body<[Service]>
+) => ConversationSetup.withService({ scripts, spend: { limits, prices: {}, isShared: false } }, test)
 
 /** A database without turns. */
 const NOTHING = {
@@ -41,22 +32,27 @@ const NOTHING = {
   log: { load: () => Effect.succeed([]) }
 }
 
+/** The end of a turn that its first call answered. */
+const ENDED = { status: "completed", attempts: 1, sleptMs: 0, endedAt: 0 }
+
+/** A request for an attempt of the model `test/m`. */
+const requestOf = (attempt: number) =>
+  ({ attempt, target: { provider: "test", model: "m" } }) as unknown as Provider.ProviderRequest
+
 /** The event of an attempt that a limit refuses, if one does. */
 const refusalOf = (
   spending: Effect.Success<ReturnType<typeof Spending.make>>,
   own: Parameters<typeof spending.checked>[1],
   attempt = 0
-) => {
-  const request = { attempt, target: { provider: "test", model: "m" } } as unknown as Provider.ProviderRequest
-  return Effect.map(
-    Stream.runCollect(spending.checked({ stream: () => Stream.empty }, own).stream(request)),
+) =>
+  Effect.map(
+    Stream.runCollect(spending.checked({ stream: () => Stream.empty }, own).stream(requestOf(attempt))),
     ([event]) => (event?.type === "error" ? event.failure.message : undefined)
   )
-}
 
 /** Runs a turn in a conversation of its own, to its end. */
-const turn = Effect.fnUntraced(function* ({ conversations }: Service, tags: ReadonlyArray<string> = []) {
-  const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi", labels: { tags } })
+const turn = Effect.fnUntraced(function* ({ conversations }: Service) {
+  const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
   return yield* conversations.result(turnId)
 })
 
@@ -73,30 +69,6 @@ describe("a limit of the day that fails turns", () => {
       assert.strictEqual(service.provider.requests.length, 2)
     })
   )
-
-  it.effect("counts an answer that broke off, and one whose turn failed", () =>
-    limited(
-      [{ per: "day", tokens: 15, then: "fail" }],
-      [breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 10, outputTokens: 5 } })],
-      function* (service) {
-        assert.strictEqual((yield* turn(service)).end.error?.code, undefined)
-        assert.strictEqual((yield* turn(service)).end.error?.code, "spend-limit")
-      }
-    )
-  )
-
-  It.effect("counts what turns of the day have used before the service started", function* () {
-    const life = yield* lives([{ per: "tag", tag: "nightly", tokens: 15, then: "fail" }], false)
-    yield* life([answer("one"), answer("two")], function* (service) {
-      yield* turn(service, ["nightly"])
-      yield* turn(service)
-    })
-    yield* life([answer("three")], function* (service) {
-      const { end } = yield* turn(service, ["nightly", "other"])
-      assert.include(end.error?.message, "on turns with the tag nightly, and 15 tokens were spent")
-      assert.strictEqual((yield* turn(service, ["other"])).text, "three")
-    })
-  })
 })
 
 describe("a limit of a conversation", () => {
@@ -121,22 +93,6 @@ describe("a limit of a conversation", () => {
       assert.strictEqual((yield* turn(service)).end.status, "completed")
     })
   )
-
-  for (const isShared of [true, false]) {
-    It.effect(`counts its turns before a restart (several runners: ${isShared})`, function* () {
-      const life = yield* lives(limits, isShared)
-      let id: Ids.ConversationId | undefined
-      yield* life(answers, function* (service) {
-        id = yield* service.conversations.create({})
-        yield* prompt(service, id)
-      })
-      const conversation = id ?? assert.fail("it was made")
-      yield* life(answers, function* (service) {
-        assert.strictEqual((yield* prompt(service, conversation)).end.status, "completed")
-        assert.strictEqual((yield* prompt(service, conversation)).end.error?.code, "spend-limit")
-      })
-    })
-  }
 })
 
 describe("a limit of a turn", () => {
@@ -154,25 +110,6 @@ describe("a limit of a turn", () => {
       assert.strictEqual((yield* conversations.result(yield* conversations.retry(id, {}))).text, "Done.")
     })
   )
-
-  for (const isShared of [true, false]) {
-    It.effect(`rule X11: counts its steps before a restart (several runners: ${isShared})`, function* () {
-      const life = yield* lives(limits, isShared)
-      let turnId: Ids.TurnId | undefined
-      yield* life([step, emits(ScriptedProvider.overloaded)], function* ({ conversations }) {
-        const id = yield* conversations.create({})
-        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-        turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-        yield* watcher.until("provider-retry")
-      })
-      const waiting = turnId ?? assert.fail("it was accepted")
-      yield* life([step, answer("Never asked for.")], function* ({ conversations }) {
-        yield* TestClock.adjust("1 minute")
-        const { end } = yield* conversations.result(waiting)
-        assert.strictEqual(end.error?.code, "spend-limit")
-      })
-    })
-  }
 })
 
 describe("a call of the gateway", () => {
@@ -239,13 +176,7 @@ describe("a turn that other runners had before", () => {
   })
 
   It.effect("rule X11: an answer of the target that an earlier turn moved to has that target's price", function* () {
-    const end = {
-      status: "completed",
-      attempts: 1,
-      sleptMs: 0,
-      endedAt: 0,
-      usage: { inputTokens: 10, outputTokens: 5 }
-    }
+    const end = { ...ENDED, usage: { inputTokens: 10, outputTokens: 5 } }
     const row = { model: "cheap/m", turn: { turnId, end }, labels: { tags: [] } } as unknown as TurnRow
     const rows = ({ status }: TurnFilter) => (status === "completed" ? [row] : [])
     const prices = { "test/m": { input: 1e6, output: 0 }, "cheap/m": { input: 0, output: 0 } }
@@ -285,13 +216,112 @@ describe("the first attempt of a call that is not on disk", () => {
     isAway = true
     yield* TestClock.adjust("1 minute")
     const asked: Array<number> = []
-    for (const turnId of ["one", "two"].map((id) => Ids.TurnId.make(id))) {
-      const own = { conversationId: Ids.ConversationId.make("draft"), turnId, tags: [], isDraft: true }
+    for (const [n, id] of ["one", "two", "two"].entries()) {
+      const own = { conversationId: Ids.ConversationId.make("draft"), turnId: Ids.TurnId.make(id), isDraft: true }
+      if (n === 2) yield* TestClock.adjust("1 minute")
       reads = 0
-      yield* refusalOf(spending, own)
+      yield* refusalOf(spending, { ...own, tags: [] })
       asked.push(reads)
     }
-    assert.deepStrictEqual(asked, [1, 0])
+    assert.deepStrictEqual(asked, [1, 0, 1])
+  })
+})
+
+describe("the database", () => {
+  /** Counts what is read of the database; `raises` are on it. */
+  const counting = (rows: ReadonlyArray<TurnRow> = [], raises: Array<SpendRaise> = [], records: Records = []) => {
+    const reads: Record<string, number> = {}
+    const read = <A>(name: string, found: A) => Effect.sync(() => ((reads[name] = (reads[name] ?? 0) + 1), found))
+    const sources: Spending.Sources = {
+      lists: {
+        turns: (filter) =>
+          read(Object.keys(filter).join(), {
+            rows: rows.filter(({ turn: { end } }) => (end?.status ?? "open") === filter.status),
+            next: undefined
+          }),
+        labelsOf: () => read("labels", { tags: ["x"] })
+      },
+      log: { load: () => read("log", records) },
+      raises: { load: () => read("raises", raises), add: (raise) => Effect.sync(() => void raises.push(raise)) }
+    }
+    return { raises, reads, sources }
+  }
+  type Records = Effect.Success<ReturnType<Spending.Sources["log"]["load"]>>
+  const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+  const open = { model: "test/m", turn: { turnId: ids.turnId }, labels: { tags: ["x"] } } as unknown as TurnRow
+  const reads = { status: 1, "status,since": 3, raises: 1 }
+
+  for (const [per, isShared, more] of [
+    ["day", false, {}],
+    ["day", true, { raises: 2 }],
+    ["tag", false, { labels: 1 }],
+    ["conversation", false, { conversationId: 1 }],
+    ["turn", false, {}],
+    ["turn", true, { conversationId: 1 }]
+  ] as const)
+    It.effect(`is read for what a limit of a ${per} needs, once (several runners: ${isShared})`, function* () {
+      const { reads: made, sources } = counting()
+      const limits = [{ per, tokens: per === "day" ? 0 : 9, then: "fail" }] as const
+      const settings = { limits, prices: {}, isShared }
+      const spending = yield* Spending.shared(settings, sources)
+      assert.strictEqual(yield* Spending.shared(settings, sources), spending)
+      const turn = spending.checked({ stream: () => Stream.empty }, ids)
+      for (const attempt of [0, 0, 1]) yield* Stream.runDrain(turn.stream(requestOf(attempt)))
+      assert.deepStrictEqual(made, { ...reads, ...more, ...(per === "day" && isShared ? { raises: 3 } : {}) })
+    })
+
+  It.effect(
+    "rule X11: has the tags and calls of open turns and of today's, and the raises, when the service starts",
+    function* () {
+      const { name, value } = GivenRecords.failed(0, 0)
+      const used = {
+        name,
+        value: JSON.stringify({ ...JSON.parse(value), usage: { inputTokens: 10, outputTokens: 5 } })
+      }
+      const limits = [{ per: "tag", tokens: 30, then: "fail" }] as const
+      const end = { ...ENDED, usage: { inputTokens: 10, outputTokens: 5 } }
+      const done = { ...open, turn: { turnId: Ids.TurnId.make("done"), end } } as unknown as TurnRow
+      const { raises, sources } = counting([open, done], [], [used])
+      const make = Spending.make({ limits, prices: {}, isShared: false }, sources)
+      const next = (tags: ReadonlyArray<string>) => ({ ...ids, turnId: Ids.TurnId.make("next"), tags })
+      const before = yield* make
+      assert.include(yield* refusalOf(before, next(["x"])), "the tag x, and 30 tokens were spent")
+      assert.isUndefined(yield* refusalOf(before, next(["y"])))
+      const news = yield* Effect.forkChild(Stream.runCollect(Stream.take(before.raised, 1)), { startImmediately: true })
+      yield* before.raise({ limit: 0, tag: "x", tokens: 5 })
+      assert.deepStrictEqual(yield* Fiber.join(news), [{ limit: 0, tag: "x" }])
+      assert.strictEqual(raises.length, 1)
+      assert.isUndefined(yield* refusalOf(yield* make, next(["x"])))
+    }
+  )
+
+  It.effect("rule X11: has the question and the answer of a turn that asked before a restart", function* () {
+    const failure = { ...GivenRecords.overloaded, code: "spend-limit", shared: true } as const
+    const asks = { because: "spend", tokens: 0, limit: 0, waitedMs: 0, message: "?" } as const
+    const refused = (n: number) => [
+      GivenRecords.failed(n, 0, 0, failure),
+      GivenRecords.retry(n, 1, 1),
+      GivenRecords.wake(n, 0, { type: "asked", until: 9, asks })
+    ]
+    const limits = [{ per: "day", tokens: 5, then: "ask" }] as const
+    const tokens = { input: 9, output: 0, cachedInput: 0, cacheWrite: 0 }
+    const call = { hour: 0, target: "test/m", calls: 1, unreported: 0, tokens }
+    const answered = { between: () => Effect.succeed([call]) }
+    const outcomes: Array<string> = []
+    for (const records of [[], refused(0), [...refused(0), GivenRecords.failed(1, 2)]]) {
+      const { raises, sources } = counting([open], [], records)
+      const spending = yield* Spending.make({ limits, prices: {}, isShared: false }, { ...sources, answered })
+      const retried = yield* refusalOf(spending, ids, 1)
+      outcomes.push(`${retried} ${raises.length} ${(yield* refusalOf(spending, ids)) === undefined}`)
+    }
+    assert.deepStrictEqual(outcomes, ["undefined 0 false", "undefined 1 true", "undefined 0 true"])
+    const strategy = { ask: () => "of the strategy" } as unknown as Parameters<typeof own.asking>[0]
+    const own = yield* Spending.make({ limits, prices: {}, isShared: false }, { ...counting().sources, answered })
+    const asked = (failed: object | undefined) =>
+      own.asking(strategy, ids.turnId).ask?.({} as never, failed && ({ failure: failed } as never))
+    const questions = [asked(undefined), asked(GivenRecords.overloaded), asked(failure)]
+    assert.deepStrictEqual(questions.slice(0, 2), ["of the strategy", "of the strategy"] as never)
+    assert.include(questions[2]?.asks.message, "spend[0]")
   })
 })
 
@@ -323,6 +353,7 @@ describe("a limit that is raised", () => {
     assert.strictEqual(raised.tokens, 30)
     // A repeated raise allows no more.
     assert.strictEqual((yield* one.raise({ limit: 0, tokens: 30 })).tokens, 30)
+    assert.strictEqual((yield* two.raise({ limit: 0, tokens: 5 })).tokens, 30)
     assert.isUndefined(yield* refusal())
     yield* TestClock.adjust("24 hours")
     assert.include(yield* refusal(), "spend[0]")
@@ -331,18 +362,24 @@ describe("a limit that is raised", () => {
   It.effect("names the tag or the conversation that its limit has a sum for, and no other", function* () {
     const limits = [{ per: "tag" }, { per: "tag", tag: "x" }, { per: "conversation" }] as const
     const all = limits.map((limit) => ({ ...limit, tokens: 5, then: "fail" as const }))
-    const { raise } = yield* Spending.make({ limits: all, prices: {}, isShared: false }, NOTHING)
     const conversationId = Ids.ConversationId.make("c")
+    const end = { ...ENDED, usage: { inputTokens: 20, outputTokens: 0 } }
+    const row = { model: "test/m", turn: { turnId: Ids.TurnId.make("t"), end }, labels: {} } as unknown as TurnRow
+    const turns = (filter: TurnFilter) =>
+      Effect.succeed({ rows: filter.conversationId === conversationId ? [row] : [], next: undefined })
+    const sources = { ...NOTHING, lists: { ...NOTHING.lists, turns } }
+    const { raise } = yield* Spending.make({ limits: all, prices: {}, isShared: false }, sources)
     const words = (wanted: Omit<Parameters<typeof raise>[0], "tokens">) =>
       Effect.match(raise({ ...wanted, tokens: 9 }), {
         onFailure: ({ message }) => message,
-        onSuccess: ({ tokens }) => `${tokens}`
+        onSuccess: (raised) => JSON.stringify(raised)
       })
+    const until = LocalTime.nextDaily("00:00", 0)
     assert.strictEqual(yield* words({ limit: 0 }), "tag: spend[0] has a sum for each; name one.")
-    assert.strictEqual(yield* words({ limit: 0, tag: "x" }), "14")
+    assert.strictEqual(yield* words({ limit: 0, tag: "x" }), JSON.stringify({ limit: 0, tag: "x", tokens: 14, until }))
     assert.strictEqual(yield* words({ limit: 1, tag: "x" }), "tag: spend[1] has one sum; leave it out.")
     assert.strictEqual(yield* words({ limit: 2 }), "conversationId: spend[2] has a sum for each; name one.")
-    assert.strictEqual(yield* words({ limit: 2, conversationId }), "14")
+    assert.strictEqual(yield* words({ limit: 2, conversationId }), '{"limit":2,"conversationId":"c","tokens":29}')
     const unknown = "limit: found 3; the configuration has 3 limits (spend)."
     assert.strictEqual(yield* words({ limit: 3 }), unknown)
   })
@@ -372,7 +409,7 @@ describe("a limit that is raised", () => {
   It.effect("rule X11: Spending.P6: is raised once: a turn that went on at another runner has no answer", function* () {
     const stored: Array<SpendRaise> = []
     const tokens = { input: 5, output: 0, cachedInput: 0, cacheWrite: 0 }
-    const calls = [0, 1].map((unreported) => ({ hour: 0, target: "test/m", calls: 1, unreported, tokens }))
+    const calls = [0, 1, 1].map((unreported) => ({ hour: 0, target: "test/m", calls: 1, unreported, tokens }))
     const sources = {
       ...NOTHING,
       answered: { between: () => Effect.succeed(calls) },
@@ -386,100 +423,36 @@ describe("a limit that is raised", () => {
     const [one, two] = [yield* make, yield* make]
     const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
     const refused = yield* refusalOf(two, { ...ids, tags: [] })
-    assert.match(refused ?? "", / 10 tokens were spent since midnight \(.+\)\. 1 answer came/)
+    assert.match(refused ?? "", / 15 tokens were spent since midnight \(.+\)\. 2 answers came/)
     yield* one.raise({ limit: 0, tokens: 5 })
     assert.isUndefined(yield* refusalOf(two, { ...ids, tags: [] }, 1))
-    assert.strictEqual(stored.map(({ tokens }) => tokens).join(), "15")
+    assert.strictEqual(stored.map(({ tokens }) => tokens).join(), "20")
   })
 })
 
-describe("rule X11: a limit of the day that asks", () => {
+describe("a limit of the day that asks", () => {
   const limits = [{ per: "day", tokens: 15, then: "ask", answerWithin: Duration.hours(2) }] as const
-
-  /** A turn at the limit, which asks. */
-  const asks = Effect.fnUntraced(function* ({ conversations }: Service) {
-    const id = yield* conversations.create({})
-    const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-    const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-    yield* watcher.until("provider-retry")
-    yield* TestClock.adjust("1 millis")
-    yield* watcher.until("provider-retry", 2)
-    return { id, turnId, watcher }
-  })
-
-  const asked = Effect.fnUntraced(function* (service: Service) {
-    yield* turn(service)
-    const { id, turnId, watcher } = yield* asks(service)
-    const event = watcher.seen.findLast(({ event }) => event.type === "provider-retry")?.event
-    assert.isTrue(event?.type === "provider-retry" && event.asks?.because === "spend")
-    assert.strictEqual(service.provider.requests.length, 1)
-    return { id, turnId }
-  })
+  const scripts = [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")]
 
   it.effect("rule X11: waits for a person without a call, and goes on when the answer is retry-now", () =>
-    limited(
-      limits,
-      [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")],
-      function* (service) {
-        const { id, turnId } = yield* asked(service)
-        assert.isTrue(yield* service.conversations.steer({ type: "retry-now", conversationId: id }, "test"))
-        const { end, text } = yield* service.conversations.result(turnId)
-        // An answer holds for the rest of the turn: its second step asks nothing.
-        assert.deepStrictEqual([end.status, text, end.attempts], ["completed", "three", 2])
-        const [first] = History.of(yield* service.log.load(turnId)).attempts
-        assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
-      }
-    )
-  )
-
-  It.effect("rule X11: is asked about before a restart, and answered after it", function* () {
-    const life = yield* lives(limits, false)
-    let waiting: Effect.Success<ReturnType<typeof asks>> | undefined
-    yield* life([answer("one")], function* (service) {
+    limited(limits, scripts, function* (service) {
+      const { conversations, log, provider } = service
       yield* turn(service)
-      waiting = yield* asks(service)
-    })
-    const { id, turnId } = waiting ?? assert.fail("it asks")
-    yield* life([ScriptedProvider.tools(ScriptedProvider.call("none")), answer("two")], function* (service) {
-      const { conversations, provider } = service
-      assert.strictEqual(provider.requests.length, 0)
+      const id = yield* conversations.create({})
+      const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+      const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+      yield* watcher.until("provider-retry")
+      yield* TestClock.adjust("1 millis")
+      yield* watcher.until("provider-retry", 2)
+      const event = watcher.seen.findLast(({ event }) => event.type === "provider-retry")?.event
+      assert.isTrue(event?.type === "provider-retry" && event.asks?.because === "spend")
+      assert.strictEqual(provider.requests.length, 1)
       assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "test"))
-      assert.strictEqual((yield* conversations.result(turnId)).text, "two")
-      // The answer holds for the rest of the turn.
-      assert.strictEqual(provider.requests.length, 2)
-    })
-  })
-
-  it.effect("rule X11: is asked about again by a turn that goes on after it was raised and is reached again", () =>
-    limited(
-      limits,
-      [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("two"), answer("three")],
-      function* (service) {
-        const { conversations, provider } = service
-        const first = yield* asked(service)
-        const { id, turnId, watcher } = yield* asks(service)
-        yield* conversations.steer({ type: "retry-now", conversationId: first.id }, "test")
-        assert.strictEqual((yield* conversations.result(first.turnId)).text, "two")
-        const calls = provider.requests.length
-        yield* conversations.steer({ type: "retry-now", conversationId: id }, "test")
-        yield* watcher.until("provider-retry", 3)
-        yield* TestClock.adjust("1 millis")
-        yield* watcher.until("provider-retry", 4)
-        assert.strictEqual(provider.requests.length, calls)
-        yield* conversations.steer({ type: "retry-now", conversationId: id }, "test")
-        assert.strictEqual((yield* conversations.result(turnId)).text, "three")
-      }
-    )
-  )
-
-  it.effect("rule X11: fails the turn when nobody answers in time, with the limit in its error", () =>
-    limited(limits, [answer("one")], function* (service) {
-      const { turnId } = yield* asked(service)
-      yield* TestClock.adjust("2 hours")
-      const { end } = yield* service.conversations.result(turnId)
-      assert.strictEqual(end.status, "failed")
-      assert.include(end.error?.message, "The limit spend[0] of the configuration is reached")
-      assert.include(end.error?.message, "Nobody answered within 2 h")
+      const { end, text } = yield* conversations.result(turnId)
+      // An answer holds for the rest of the turn: its second step asks nothing.
+      assert.deepStrictEqual([end.status, text, end.attempts], ["completed", "three", 2])
+      const [first] = History.of(yield* log.load(turnId)).attempts
+      assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
     })
   )
 })
