@@ -918,6 +918,202 @@ export const listed: ReadonlyArray<Listed> = [
     before: "1",
     line: "compilations = 1",
     reason: "how many checks are kept compiled is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Outages.ts",
+    operator: "boundary",
+    before: "a.target < b.target",
+    line: ".toSorted((a, b) => a.beganAt - b.beganAt || (a.target < b.target ? -1 : 1))",
+    reason: "an endpoint begins one outage at a moment"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Outages.ts",
+    operator: "dropped",
+    before: "this.whys.set(key, known)",
+    line: "this.whys.set(key, known)",
+    reason: "one object for alike failures is a matter of memory"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Outages.ts",
+    operator: "boundary",
+    before: "outages.length <= most",
+    line: "if (outages.length <= most) return outages",
+    reason: "as many as are kept are all kept"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Outages.ts",
+    operator: "boundary",
+    before: "keyOf(a.why) < keyOf(b.why)",
+    line: "const failed = failures.toSorted((a, b) => a.at - b.at || (keyOf(a.why) < keyOf(b.why) ? -1 : 1))",
+    reason: "failures with the same words at the same moment are alike"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Outages.ts",
+    operator: "boundary",
+    before: "i < failed.length",
+    line: "for (let i = 0; i < failed.length;) {",
+    reason: "behind the last failure there is none, which ends the loop as well"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Outages.ts",
+    operator: "dropped",
+    before: "break",
+    line: "if (first === undefined) break",
+    reason: "the index is within the failures"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Outages.ts",
+    operator: "boundary",
+    before: "next < answered.length",
+    line: "while (next < answered.length && (answered[next] ?? 0) < first.at) next++",
+    reason: "behind the last answer there is none either way"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Outages.ts",
+    operator: "constant",
+    before: "0",
+    line: "while (next < answered.length && (answered[next] ?? 0) < first.at) next++",
+    reason: "the index is within the answers"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodPicture.ts",
+    operator: "constant",
+    before: "0",
+    line: "const mostEnds = Math.max(0, ...timeline.answered.map((answered, i) => answered + (timeline.failed[i] ?? 0)))",
+    reason: "where no turn has ended there is no column to draw, and both counts have all parts"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodPicture.ts",
+    operator: "constant",
+    before: "0",
+    line: "const failed = timeline.failed[i] ?? 0",
+    reason: "both counts have all parts"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "boundary",
+    before: "`${a.from}\\n${a.to}` < `${b.from}\\n${b.to}`",
+    line: "(a, b) => b.count - a.count || (`${a.from}\\n${a.to}` < `${b.from}\\n${b.to}` ? -1 : 1)",
+    reason: "a switch from one target to another is listed once"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "boundary",
+    before: "a.turnId < b.turnId",
+    line: "questions: this.questions.toSorted((a, b) => a.until - b.until || (a.turnId < b.turnId ? -1 : 1)),",
+    reason: "no two turns have the same id"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "boundary",
+    before: "a.name < b.name",
+    line: "a.name < b.name ? -1 : 1",
+    reason: "a tag is listed once"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "comparison",
+    before: "this.spans.length > MOST_SPANS",
+    line: "if (this.spans.length > MOST_SPANS) this.spans = [...Timeline.union(this.spans)]",
+    reason: "when spans are joined is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "boundary",
+    before: "this.spans.length > MOST_SPANS",
+    line: "if (this.spans.length > MOST_SPANS) this.spans = [...Timeline.union(this.spans)]",
+    reason: "when spans are joined is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "dropped",
+    before: "this.spans = [...Timeline.union(this.spans)]",
+    line: "if (this.spans.length > MOST_SPANS) this.spans = [...Timeline.union(this.spans)]",
+    reason: "when spans are joined is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "constant",
+    before: "50_000",
+    line: "const MOST_SPANS = 50_000",
+    reason: "when spans are joined is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "constant",
+    before: "1",
+    line: 'const costOf = ({ cost }: PeriodReport.Spend): number => (cost === "unknown" ? -1 : cost)',
+    reason: "every known cost is above either number"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "boundary",
+    before: "a.name < b.name",
+    line: ".toSorted((a, b) => costOf(b) - costOf(a) || tokensOf(b) - tokensOf(a) || (a.name < b.name ? -1 : 1))",
+    reason: "a conversation is listed once"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "constant",
+    before: "0",
+    line: "open.length > 0 && open.every((turn) => (this.newest.get(turn.conversationId) ?? 0) > turn.acceptedAt)",
+    reason: "the last turn of each conversation is known"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "boundary",
+    before: "a.key < b.key",
+    line: ".toSorted((a, b) => b.cause.failed - a.cause.failed || (a.key < b.key ? -1 : 1))",
+    reason: "a cause is listed once"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodTally.ts",
+    operator: "boundary",
+    before: "a.turnId > b.turnId",
+    line: "a.endedAt > b.endedAt || (a.endedAt === b.endedAt && a.turnId > b.turnId)",
+    reason: "no two turns have the same id"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/PeriodText.ts",
+    operator: "boundary",
+    before: "cost >= 0.001",
+    line: "const digits = cost >= 1 ? cost.toFixed(2) : cost === 0 || cost >= 0.001 ? cost.toFixed(4) : cost.toPrecision(2)",
+    reason: "a tenth of a cent has two digits and four decimals in both notations"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/SpendTally.ts",
+    operator: "boundary",
+    before: "a.name < b.name",
+    line: "}).toSorted((a, b) => (a.name < b.name ? -1 : 1))",
+    reason: "a model is listed once"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Timeline.ts",
+    operator: "constant",
+    before: "1",
+    line: "let counted = -1",
+    reason: "no part is before the first"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Timeline.ts",
+    operator: "constant",
+    before: "0",
+    line: "this.changes[first] = (this.changes[first] ?? 0) + 1",
+    reason: "the index is within the parts"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Timeline.ts",
+    operator: "constant",
+    before: "0",
+    line: "this.changes[last + 1] = (this.changes[last + 1] ?? 0) - 1",
+    reason: "the index is within the parts"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Timeline.ts",
+    operator: "constant",
+    before: "0",
+    line: "const count = (counts: Array<number>, part: number): void => void (counts[part] = (counts[part] ?? 0) + 1)",
+    reason: "the index is within the parts"
   }
 ]
 

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import {
   Api,
   BulkCommands,
   UiMessagesGroup,
   ConversationsGroup,
+  DryRunGroup,
   Listing,
   NewConversation,
   Problem,
@@ -236,5 +237,25 @@ describe("a problem", () => {
     for (const [name, problem] of Object.entries(Problem.problems)) {
       expect(JSON.stringify(document.components.schemas[problem.identifier])).toContain(`"/docs#problem-${name}"`)
     }
+  })
+})
+
+describe("POST /v1/dry-run", () => {
+  it("is bounded by its schema", () => {
+    const decode = Schema.decodeUnknownResult(DryRunGroup.RunDryRun)
+    for (const wrong of [
+      { replay: {} },
+      { replay: { since: "soon" } },
+      { outages: [""] },
+      { outages: Array.from({ length: 21 }, () => "ok") },
+      { outages: ["x".repeat(1_001)] },
+      { outages: ["ok"], turns: 1_001 },
+      { outages: ["ok"], turns: 0 },
+      { outages: ["ok"], hours: 169 },
+      { outages: ["ok"], withinMs: -1 }
+    ])
+      expect([wrong, Result.isFailure(decode(wrong))]).toEqual([wrong, true])
+    expect(Result.isSuccess(decode({ outages: ["ok"], turns: 1_000, hours: 168 }))).toBe(true)
+    expect(Result.isSuccess(decode({ replay: { since: "2026-02-14T22:00:00Z" } }))).toBe(true)
   })
 })

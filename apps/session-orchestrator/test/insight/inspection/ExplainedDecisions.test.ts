@@ -154,11 +154,6 @@ describe("a decision", () =>
       expects: ["Gave up: the next wait would be 10 m, and none may be longer than 5 m."]
     },
     {
-      title: "the budget",
-      plan: { scripts: down(3), retry: { budget: Duration.seconds(20) } },
-      expects: ["Gave up: the next wait of 30 s does not fit into the budget: 15 s of 20 s were spent."]
-    },
-    {
       title: "a budget by the clock",
       plan: { scripts: down(3), retry: { budget: Duration.seconds(20), measure: "wall-clock" } },
       expects: [

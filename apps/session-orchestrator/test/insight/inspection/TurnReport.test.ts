@@ -82,8 +82,7 @@ describe("TurnReport", () => {
   })
 
   it("an overdue turn has no wait left, and a turn without a limit no limit", () => {
-    const policy = Profile.resolve({ profile: "interactive" })
-    const report = ofOpen(turn, waiting, policy, 99_000)
+    const report = ofOpen(turn, waiting, Profile.resolve({ profile: "interactive" }), 99_000)
     expect(report.wait?.leftMs).toBe(0)
     expect(report.budget).toEqual({ measure: "scheduled", spentMs: 15_000 })
   })
@@ -126,10 +125,8 @@ describe("TurnReport", () => {
       const end = { ...NumberedData.end(1, 1), usage }
       return TurnReport.of(summary({ ...turn, end }), 0).tokens
     }
-    expect(tokens({})).toBeUndefined()
-    expect(tokens({ inputTokens: 3 })).toStrictEqual({ input: 3 })
-    expect(tokens({ outputTokens: 0 })).toStrictEqual({ output: 0 })
-    expect(tokens({ inputTokens: 3, outputTokens: 5 })).toStrictEqual({ input: 3, output: 5 })
+    const given = [{}, { inputTokens: 3 }, { outputTokens: 0 }, { inputTokens: 3, outputTokens: 5 }]
+    expect(given.map(tokens)).toStrictEqual([undefined, { input: 3 }, { output: 0 }, { input: 3, output: 5 }])
   })
 
   it("an ended turn has its age at its end, and its failure", () => {
@@ -179,8 +176,10 @@ describe("the state of a turn", () => {
     expect(of({ records: moved }).wait).toEqual({ retry: 0, retryAt: 9_000, since: 1_000 })
   })
 
-  it("rule X15: has the answer and the usage when completed, and no wait", () => {
-    expect(of({ ...ended({ sleptMs: 40_000, waitedMs: 15_000 }), records: waits })).toEqual({
+  it("rule X15: has the answer, the usage and the final report when completed, and no wait", () => {
+    const report = { source: "tool-call", success: true, content: { done: true } } as const
+    expect(of({ ...ended({ sleptMs: 40_000, waitedMs: 15_000, report }), records: waits })).toEqual({
+      report,
       conversationId,
       turnId,
       status: "completed",
@@ -193,15 +192,8 @@ describe("the state of a turn", () => {
       cost: "unknown",
       text: `message 1 of turn 1: "quoted", \u{1f6f6}, line\nbreak`
     })
-  })
-
-  it("rule X15: has the scheduled waits of a turn whose end has no others", () => {
+    // Without its waits it has those that were scheduled.
     expect(of(ended({ sleptMs: 40_000 })).waitedMs).toBe(40_000)
-  })
-
-  it("rule X15: has the final report", () => {
-    const report = { source: "tool-call", success: true, content: { done: true } } as const
-    expect(of(ended({ report })).report).toEqual(report)
   })
 
   it("rule X15: has the last error when failed, without secrets, and no answer", () => {

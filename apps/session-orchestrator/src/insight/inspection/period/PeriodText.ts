@@ -157,7 +157,7 @@ const work = (report: PeriodReport.PeriodReport): Section => {
     ].filter((row) => row !== false),
     notes: [
       forgotten > 0 &&
-        `The records of ${forgotten} turns have been deleted (database.retention): their waits and switches are missing.`
+        `The records of ${Count.of(forgotten, "turn")} have been deleted (database.retention): their waits and switches are missing.`
     ].flatMap(noteOf)
   }
 }

@@ -180,19 +180,16 @@ describe("the report on an endpoint", () => {
     expect(report({ news: { ...news, answeredAt: 0 } }).elsewhere).not.toHaveProperty("answeredAt")
     expect(report({ view: { ...shut, waiting: 0 } }).gate).not.toHaveProperty("nextTryAt")
     expect(report({ view: { ...shut, nextTryAt: Infinity } }).gate).not.toHaveProperty("nextTryAt")
-    expect([1, 2].map((waiting) => EndpointReports.gateWords({ ...openGate, waiting }))).toEqual([
+    const views = [1, 2].map((waiting) => ({ ...openGate, waiting }))
+    const ramp = { ...shut, phase: "ramp", room: 4, held: 0 } as const
+    const words = [...views, ramp, { ...shut, phase: "open" as const }, { ...shut, waiting: 0, held: 0 }]
+    expect(words.map(EndpointReports.gateWords)).toEqual([
       "Every turn may call. 1 turn waits for a time of its own.",
-      "Every turn may call. 2 turns wait, each for a time of its own."
-    ])
-    expect(EndpointReports.gateWords({ ...shut, phase: "ramp", room: 4, held: 0 })).toBe(
-      "It answers again: up to 4 retries at once are let through, and more with each answer. 3 turns wait."
-    )
-    expect(EndpointReports.gateWords({ ...shut, phase: "open" })).toBe(
-      "Every turn may call. 3 turns wait, each for a time of its own."
-    )
-    expect(EndpointReports.gateWords({ ...shut, waiting: 0, held: 0 })).toBe(
+      "Every turn may call. 2 turns wait, each for a time of its own.",
+      "It answers again: up to 4 retries at once are let through, and more with each answer. 3 turns wait.",
+      "Every turn may call. 3 turns wait, each for a time of its own.",
       "No turn waits. A new turn calls as usual."
-    )
+    ])
     expect(report({}).gate?.words).toBe("Every turn may call.")
   })
 

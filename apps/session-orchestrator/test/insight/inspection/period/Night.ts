@@ -44,8 +44,8 @@ export interface Given {
   readonly savedCalls: number
   readonly waits: ReadonlyArray<TimeSpan>
   readonly question?: { readonly asks: TurnEvent.Asks; readonly since: number; readonly until: number }
-  /** A last attempt has begun to answer, and has no outcome. */
-  readonly isCutShort?: boolean
+  /** A last attempt has begun to answer, and has no outcome, or has failed. */
+  readonly answer?: "cut-short" | "broken-off"
   /** What its attempts found, in their order. */
   readonly endpoints: ReadonlyArray<EndpointFact>
   readonly usage: ReadonlyArray<TargetUse>
@@ -170,7 +170,7 @@ const endOf = (given: Given): TurnRow["turn"]["end"] => {
 
 /** Its records: attempts with what they found, then those that saved a call or used tokens, and the waits. */
 const recordsOf = (given: Given) => {
-  const { changedFrom, endpoints, isCutShort, question, savedCalls, state, target, usage, waits } = given
+  const { answer, changedFrom, endpoints, question, savedCalls, state, target, usage, waits } = given
   const records: Array<Records.Stored> = []
   let number = 0
   const add = (name: string, value: unknown): void => void records.push({ name, value: JSON.stringify(value) })
@@ -205,7 +205,8 @@ const recordsOf = (given: Given) => {
     wait(span)
     add(`step/0/sleep/${number++}`, { type: "elapsed", at: span.to })
   }
-  if (isCutShort === true) add(`step/0/attempt/${number}/content`, true)
+  if (answer !== undefined) add(`step/0/attempt/${number}/content`, true)
+  if (answer === "broken-off") fail({}, { contentSeen: true, endedAt: given.endedAt })
   if (state !== "waiting") return records
   wait({ from: question?.since ?? period.until, to: period.until })
   if (question !== undefined)

@@ -73,29 +73,6 @@ describe("PeriodTally", () => {
     )
   })
 
-  it("adds up: turns, tokens by model, waits, and the timeline", () => {
-    fc.assert(
-      fc.property(rows, (turns) => {
-        const report = reportOf(turns, priced)
-        const counted = turns.filter(({ endedAt }) => endedAt === undefined || endedAt >= Night.period.since)
-        const { retried, ...states } = report.turns
-        expect(Object.values(states).reduce((a, b) => a + b)).toBe(counted.length)
-        expect(report.causes.reduce((sum, { failed }) => sum + failed, 0)).toBe(report.turns.failed)
-        expect(retried).toBeLessThanOrEqual(report.turns.failed)
-        expect(report.models.reduce((sum, { inputTokens }) => sum + inputTokens, 0)).toBe(report.spend.inputTokens)
-        expect(report.waitedMs).toBeLessThanOrEqual(report.turnWaitedMs)
-        expect(report.timeline.answered.reduce((a, b) => a + b)).toBe(report.turns.answered)
-        expect(report.timeline.failed.reduce((a, b) => a + b)).toBe(report.turns.failed)
-        for (const { beganAt, endedAt, lastFailureAt } of report.outages) {
-          expect(lastFailureAt).toBeGreaterThanOrEqual(beganAt)
-          // Nothing answered in between.
-          if (endedAt !== undefined) expect(endedAt).toBeGreaterThanOrEqual(lastFailureAt)
-        }
-      }),
-      { numRuns: 100 }
-    )
-  })
-
   it("rule X12: what a turn met and used before it changed its model is the former model's", () => {
     const moved = (id: string, given: Partial<Night.Given>) =>
       Night.turn(id, { target: Night.GPT, changedFrom: Night.CLAUDE, ...given })
@@ -114,55 +91,52 @@ describe("PeriodTally", () => {
 
   it("names the conversations of several turns, by what they cost", () => {
     const one = (given: string) => {
-      const [id = "", conversation = "", input] = given.split(" ")
+      const [id = "", conversation = "", input, output = 0] = given.split(" ")
       const target = conversation === "local" ? "local/tiny" : Night.GPT
-      const usage = [Night.used(target, Number(input), 0)]
+      const usage = input === undefined ? [] : [Night.used(target, Number(input), Number(output))]
       return Night.turn(id, { conversationId: Ids.ConversationId.make(conversation), target, usage })
     }
     const dear = ["1 cheap 100", "2 dear 900000", "3 cheap 100", "8 also 100", "9 also 100", "4 dear 100000"]
-    const turns = [...dear, "5 alone 5000000", "6 local 7", "7 local 7"].map(one)
+    const others = ["5 alone 5000000", "6 local 7", "7 local 7", "a none", "b none", "c half 100", "d half"]
+    const turns = [...dear, ...others, "e words 0 90000", "f words 0 90000"].map(one)
     const { conversations } = reportOf(turns, Night.period)
     expect(conversations?.map(({ cost, inputTokens, name, turns }) => [name, turns, inputTokens, cost])).toEqual([
+      ["words", 2, 0, 1.8],
       ["dear", 2, 1_000_000, 1.25],
       ["also", 2, 200, 0.00025],
       ["cheap", 2, 200, 0.00025],
+      ["half", 1, 100, 0.000125],
       ["local", 2, 14, "unknown"]
     ])
   })
 
-  it("rule X12: reports the night: outages with begin and end, failures by cause with what mends them, switches, saved calls, money", () => {
-    const report = reportOf(Night.turns)
-    expect(report.turns).toMatchObject({ answered: 14, failed: 5, waiting: 1, retried: 0 })
-    expect(report.outages).toEqual([
-      {
-        target: Night.CLAUDE,
-        beganAt: Night.at("00:10"),
-        endedAt: Night.at("06:52"),
-        lastFailureAt: Night.at("06:22"),
-        failures: 16,
-        reason: "overloaded",
-        code: "529"
-      },
-      {
-        target: "local/tiny",
-        beganAt: Night.at("06:30"),
-        lastFailureAt: Night.at("06:30"),
-        failures: 1,
-        reason: "network",
-        code: "ECONNREFUSED"
-      }
-    ])
-    expect(report.causes.map(({ failed, reason, remedy: { command } }) => [failed, reason, command])).toEqual([
-      [4, "auth", "holdfast retry --since 2031-04-01T20:00:00Z --model openai/gpt-5"],
-      [1, "context-overflow", "holdfast explain long"]
-    ])
-    expect(report.causes[0]?.message).toBe("Incorrect API key provided: [redacted]!")
-    expect(report.savedCalls).toBe(120)
-    expect(report.switches).toEqual([{ from: Night.CLAUDE, to: Night.GPT, count: 2 }])
-    expect(report.spend.cost).toBeCloseTo(
-      (12 * (3_000 * 3 + 700 * 15)) / 1e6 + (2 * (2_000 * 1.25 + 500 * 10)) / 1e6,
-      9
-    )
+  it("rule X12: orders by name what is alike in time or number, whatever the order of rows", () => {
+    const down = (target: string, code: string) =>
+      ({ target, at: Night.at("01:00"), why: { reason: "overloaded", code } }) as const
+    const asks = { because: "turn", tokens: 0, limit: 0, waitedMs: 0, message: "?" } as const
+    const question = { asks, since: Night.at("02:00"), until: Night.at("06:00") }
+    const asked = { state: "waiting", endedAt: undefined, target: "c/m", question } as const
+    const given = { state: "aborted", usage: [Night.used(Night.GPT, 1, 1)] } as const
+    const turns = [
+      Night.turn("a", { ...given, tags: ["y"], endpoints: [down("b/m", "529"), down("a/m", "503")] }),
+      Night.turn("b", { ...given, tags: ["x"], endpoints: [down("a/m", "529"), down("b/m", "503")] }),
+      Night.turn("d", asked),
+      Night.turn("c", asked)
+    ]
+    for (const rows of [turns, turns.toReversed()]) {
+      const { outages, questions = [], switches, tags } = reportOf(rows)
+      expect([
+        outages.map(({ code, failures, target }) => `${target} ${code} ${failures}`),
+        questions.map(({ turnId }) => turnId),
+        switches.map(({ count, from, to }) => `${from} ${to} ${count}`),
+        tags.map(({ name }) => name)
+      ]).toEqual([
+        ["a/m 529 2", "b/m 529 2"],
+        ["c", "d"],
+        ["a/m b/m 1", "a/m openai/gpt-5 1", "b/m a/m 1", "b/m openai/gpt-5 1"],
+        ["x", "y"]
+      ])
+    }
   })
 
   it("rule X13: calls of other programs are a cause by themselves, which is not retried", () => {
@@ -213,6 +187,16 @@ describe("PeriodTally", () => {
     const { models, spend } = reportOf([Night.turn("a", { usage: [silent] })])
     expect(spend).toMatchObject({ cost: "unknown", unreported: 1 })
     expect(models).toMatchObject([{ cost: "unknown", unreported: 1 }])
+    const part = (input: number, output: number) => {
+      const tally = new PeriodTally(Night.period)
+      const tokens = { ...Prices.NO_TOKENS, input, output }
+      tally.addAnswered([{ hour: 0, target: Night.GPT, calls: 2, unreported: 1, tokens }])
+      return tally.report().spend
+    }
+    expect([part(1, 0), part(0, 1)]).toMatchObject([
+      { cost: 1.25e-6, isPartial: true },
+      { cost: 10e-6, isPartial: true }
+    ])
     expect(reportOf([]).spend).toMatchObject({ cost: 0, turns: 0 })
   })
 
@@ -227,9 +211,12 @@ describe("PeriodTally", () => {
     for (const turns of [all, all.toReversed()])
       expect(reportOf(turns).causes.map(({ turnId }) => turnId)).toEqual(["b", "c"])
     expect(reportOf([failed, other]).causes.map(({ turnId }) => turnId)).toEqual(["c", "a"])
-    expect(reportOf([failed, again]).turns.retried).toBe(1)
-    expect(reportOf([failed, { ...again, isRetry: false }]).turns.retried).toBe(0)
-    expect(reportOf([failed, { ...again, acceptedAt: Night.at("00:30") }]).turns.retried).toBe(0)
+    const command = `holdfast retry --since 2031-04-01T20:00:00Z --model ${Night.CLAUDE}`
+    const newer = { ...again, isRetry: false }
+    const moments = ["06:00", "01:00", "00:30"].map((time) => ({ ...again, acceptedAt: Night.at(time) }))
+    const [first, atOnce, before, asked] = [...moments, newer].map((turn) => reportOf([failed, turn]))
+    expect([first, atOnce, before, asked].map((report) => report?.turns.retried)).toEqual([1, 1, 0, 0])
+    expect(first?.causes[0]?.remedy).toEqual({ command })
   })
 
   it("counts the turns whose records were deleted, of those that must have had some", () => {
@@ -246,8 +233,15 @@ describe("PeriodTally", () => {
 
   it("leaves out what ended before the period, and the part of a wait that was before it", () => {
     expect(reportOf([Night.turn("a", { endedAt: Night.period.since - 1 })]).turns.answered).toBe(0)
-    const waits = [{ from: Night.period.since - 60_000, to: Night.period.since + 60_000 }]
-    expect(reportOf([Night.turn("a", { waits })])).toMatchObject({ waitedMs: 60_000, turnWaitedMs: 60_000, waited: 1 })
+    const waited = (to: number) => {
+      const waits = [{ from: Night.period.since - 60_000, to: Night.period.since + to }]
+      const { turnWaitedMs, waited, waitedMs } = reportOf([Night.turn("a", { waits })])
+      return [waited, waitedMs, turnWaitedMs]
+    }
+    expect([waited(60_000), waited(0)]).toEqual([
+      [1, 60_000, 60_000],
+      [0, 0, 0]
+    ])
   })
 
   it("rule X12: does not know the end of an outage of an endpoint that no turn waits for", () => {
@@ -281,9 +275,25 @@ describe("PeriodTally", () => {
     const why = { reason: "overloaded", code: "529" } as const
     const endpoints = [{ target: Night.CLAUDE, at: Night.at("22:10"), why }]
     const given = { state: "aborted", endpoints, endedAt: Night.at("22:20") } as const
-    const [cut] = reportOf([Night.turn("a", { ...given, isCutShort: true })]).outages
+    const [cut] = reportOf([Night.turn("a", { ...given, answer: "cut-short" })]).outages
     expect(cut).toMatchObject({ endedAt: Night.at("22:20") })
-    expect(reportOf([Night.turn("a", given)]).outages[0]).toMatchObject({ hasUnknownEnd: true })
+    // A provider that breaks its answer off is neither up nor down.
+    for (const more of [{}, { answer: "broken-off" as const }])
+      expect(reportOf([Night.turn("a", { ...given, ...more })]).outages).toMatchObject([
+        { hasUnknownEnd: true, failures: 1 }
+      ])
+    // A turn that was answered at once has no records.
+    const ends = (["completed", "failed", "aborted"] as const).map((state) => {
+      const tally = new PeriodTally(Night.period)
+      Night.add(tally, Night.turn("a", { ...given, state: "completed" }))
+      tally.add(Night.rowOf(Night.turn("b", { state, endedAt: Night.at("22:30") })), History.of([]))
+      return tally.report().outages.map(({ endedAt }) => endedAt)
+    })
+    expect(ends).toEqual([[Night.at("22:30")], [undefined], [undefined]])
+    const both = reportOf([
+      Night.turn("a", { endpoints: [...endpoints, { target: Night.CLAUDE, at: Night.at("22:10") }] })
+    ])
+    expect(both.outages).toMatchObject([{ endedAt: Night.at("22:10") }])
   })
 
   it("rule X12: reports an outage of seconds, and names the longest ones where there are many", () => {
@@ -295,8 +305,9 @@ describe("PeriodTally", () => {
     const short = reportOf([Night.turn("a", { endpoints: down("01:00:00", "01:00:12") })])
     expect(short.outages).toMatchObject([{ beganAt: Night.at("01:00:00"), endedAt: Night.at("01:00:12"), failures: 1 }])
     expect(short.line).toContain("a/b down 12 s at 01:00")
-    const shortest = reportOf([Night.turn("a", { endpoints: down("01:00:00", "01:00:00.016") })])
-    expect(shortest.line).toContain("a/b down under 1 s at 01:00")
+    const lineOf = (to: string) => reportOf([Night.turn("a", { endpoints: down("01:00:00", to) })]).line
+    expect(lineOf("01:00:00.016")).toContain("a/b down under 1 s at 01:00")
+    expect(lineOf("01:00:01")).toContain("a/b down 1 s at 01:00")
     const minutes = Array.from({ length: 40 }, (_, n) => String(n + 10))
     const often = ["02", "03", "04"].map((hour) =>
       Night.turn(hour, { endpoints: minutes.flatMap((at) => down(`${hour}:${at}:00`, `${hour}:${at}:05`)) })
@@ -326,8 +337,24 @@ describe("spans of time", () => {
       fc.property(spans, (all) => {
         const joined = Timeline.union(all)
         for (let at = 0; at < 55; at++) expect(covers(joined, at)).toBe(covers(all, at))
-        for (const [i, { from }] of joined.entries()) expect(from).toBeGreaterThan(joined[i - 1]?.to ?? -1)
+        for (const [i, { from, to }] of joined.entries())
+          expect([from > (joined[i - 1]?.to ?? -1), to > from]).toEqual([true, true])
       })
     )
+  })
+
+  it("counts a turn once in each part of the period in which it waits", () => {
+    const timeline = new Timeline.Timeline(0, 96_000)
+    const spans = (all: string) => all.split(" ").map((span) => span.split("-").map(Number))
+    const waited = (all: string) =>
+      timeline.waited(spans(all).map(([from = 0, to = 0]) => ({ from: from * 1_000, to: to * 1_000 })))
+    waited("1.3-1.9 0.5-0.7 0.8-1.2 3-3.1")
+    waited("1-2.5 1.1-1.2")
+    timeline.answered(500)
+    timeline.failed(96_000)
+    const parts = (...first: ReadonlyArray<number>) => Array.from({ length: 96 }, (_, n) => first[n] ?? 0)
+    const counts = { waiting: parts(1, 2, 1, 1), answered: parts(1), failed: parts(1).toReversed() }
+    expect(timeline.parts()).toEqual({ partMs: 1_000, ...counts })
+    expect(new Timeline.Timeline(5, 5).parts().partMs).toBe(1)
   })
 })
