@@ -360,6 +360,7 @@ describe("holdfast serve", () => {
       const { code, stderr, stdout } = yield* Fiber.join(running)
       expect([code, isShown]).toEqual([0, true])
       expect(stderr).toMatch(/model\W+simulated\/outage-2/)
+      expect(stderr.startsWith("{")).toBe(isTerminal !== true)
       expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
       expect(stdout).toContain("  data   ")
       expect(stderr).toMatch(

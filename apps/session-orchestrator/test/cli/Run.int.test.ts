@@ -70,10 +70,19 @@ describe("holdfast run, through a service", () => {
   })
 
   It.live("a conversation of a named service keeps its system prompt, and gets the model for new turns", function* () {
-    const { provider, run } = yield* given()
+    const { create, provider, run } = yield* given()
     provider.fallback(() => ProcessSetup.answer("Because."))
     const begun = yield* run(["--turn-id", "t-1", "Why?"])
     const [, id = ""] = /conversation (\S+)\./.exec(begun.stderr) ?? []
+    // A turn that was sent before is shown again, and changes nothing.
+    const same = yield* run(["--turn-id", "t-1", "--model", "scripted/n", "Why?"])
+    assert.deepInclude(same, { code: 0, stdout: "Because.\n" })
+    yield* run(["--conversation", id, "And?"])
+    assert.strictEqual(JSON.parse(provider.requests().at(-1)?.body ?? "{}").model, "m")
+    const elsewhere = yield* create()
+    const foreign = yield* run(["--turn-id", "t-1", "--conversation", elsewhere, "Why?"])
+    const stderr = `holdfast: Turn t-1 belongs to conversation ${id}, not to ${elsewhere}. Choose a new turn id.\n`
+    assert.deepInclude(foreign, { code: 1, stdout: "", stderr })
     const refused = yield* run(["--conversation", id, "--system", "Be brief.", "How?"])
     assert.deepInclude(refused, { code: 2, stdout: "" })
     assert.match(refused.stderr, /^holdfast: --system: /)

@@ -34,10 +34,8 @@ describe("holdfast answer --files", () => {
     ])
     const paths = yield* LeftTurns.writeFiles(client, { conversationId, turnId }, folder)
     const names = ["poster-1-1-..poster.png", "poster-1-2.png"]
-    assert.deepStrictEqual(
-      paths,
-      names.map((name) => path.join(folder, name))
-    )
+    const expected = names.map((name) => path.join(folder, name))
+    assert.deepStrictEqual(paths, expected)
     assert.deepStrictEqual((yield* disk.readDirectory(folder)).toSorted(), names)
     const [first = "", second = ""] = paths
     assert.deepStrictEqual([yield* disk.readFileString(first), yield* disk.readFileString(second)], ["two", "one"])
@@ -58,10 +56,8 @@ describe("holdfast answer --files", () => {
     ]
     const address = "image/* at https://a.example/b.png"
     assert.deepStrictEqual(LeftTurns.unwrittenFiles(files, "pictures"), [address])
-    assert.deepStrictEqual(LeftTurns.unwrittenFiles(files, undefined), [
-      "image/png 3 bytes a.png (--files FOLDER writes it)",
-      address
-    ])
+    const written = "image/png 3 bytes a.png (--files FOLDER writes it)"
+    assert.deepStrictEqual(LeftTurns.unwrittenFiles(files, undefined), [written, address])
   })
 })
 

@@ -22,9 +22,8 @@ describe("the address of the service", () => {
 
   it("has the configuration's token", () => {
     const token = Redacted.make("a-token-of-some-length")
-    expect(addressOf(undefined, {}, { ...server, token })).toMatchObject({
-      success: { token: "a-token-of-some-length" }
-    })
+    const found = addressOf(undefined, {}, { ...server, token })
+    expect(found).toMatchObject({ success: { token: "a-token-of-some-length" } })
   })
 
   it.each([
@@ -39,12 +38,9 @@ describe("the address of the service", () => {
 })
 
 describe("the words of a service that is not reached", () => {
-  const away = (code: string) =>
-    RunningService.wordsOf(
-      new ClientError("unreachable", "The service at https://a:1 does not answer: fetch failed", {
-        cause: Object.assign(new Error("no"), { code })
-      })
-    )
+  const causedBy = (cause: unknown) =>
+    RunningService.wordsOf(new ClientError("unreachable", "The service at https://a:1 does not answer: no", { cause }))
+  const away = (code: string) => causedBy(Object.assign(new Error("no"), { code }))
 
   it.each([
     ["ERR_SSL_WRONG_VERSION_NUMBER", "The service at https://a:1 does not answer: it speaks no TLS. Write http://"],
@@ -54,12 +50,18 @@ describe("the words of a service that is not reached", () => {
     expect(away(code)).toContain(words)
   })
 
+  it("have its cause as it is, whatever was thrown", () => {
+    const causes = ["gone", null, new Error("lost"), new Error("no", { cause: new Error("deep") }), { code: undefined }]
+    const reasons = ["gone", "null", "lost", "deep", "[object Object]"]
+    const start = "Start it with `holdfast serve`, or name it with --url."
+    expect(causes.map(causedBy)).toEqual(
+      reasons.map((reason) => `The service at https://a:1 does not answer (${reason}). ${start}`)
+    )
+  })
+
   it("name an address of something else as that", () => {
-    const answers = [
-      new ClientError("unreachable", ""),
-      ...[503, 504].map((status) => new ClientError("busy", "", { status }))
-    ]
-    expect(answers.map(RunningService.isAway)).toEqual([true, true, false])
+    const busy = [503, 504].map((status) => new ClientError("busy", "", { status }))
+    expect([new ClientError("unreachable", ""), ...busy].map(RunningService.isAway)).toEqual([true, true, false])
     const detail = "GET /v1/health: status 404, and no problem of a Holdfast service"
     expect(RunningService.wordsOf(new ClientError("invalid-response", detail))).toMatch(/is no Holdfast service.*--url/)
   })

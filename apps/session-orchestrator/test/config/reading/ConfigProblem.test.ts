@@ -16,10 +16,8 @@ describe("a problem of the configuration", () => {
     const expected = 'expected "overnight", "weekly", "interactive" or "cycling".'
     const found = [of(""), of(1.5), of(true), of(null), of([]), of({})]
     const values = ['""', "1.5", "true", "null", "a list", "an object"]
-    assert.deepStrictEqual(
-      found,
-      values.map((value) => `retry.profile: found ${value}; ${expected}`)
-    )
+    const told = values.map((value) => `retry.profile: found ${value}; ${expected}`)
+    assert.deepStrictEqual(found, told)
     assert.strictEqual(of("over"), `retry.profile: found "over"; ${expected} Did you mean "overnight"?`)
     assert.strictEqual(problem({ gate: { enabled: "yes" } }), 'gate.enabled: found "yes"; expected true or false.')
     assert.strictEqual(
