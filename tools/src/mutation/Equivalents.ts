@@ -1114,6 +1114,69 @@ export const listed: ReadonlyArray<Listed> = [
     before: "0",
     line: "const count = (counts: Array<number>, part: number): void => void (counts[part] = (counts[part] ?? 0) + 1)",
     reason: "the index is within the parts"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/incidents/Incidents.ts",
+    operator: "constant",
+    before: "0",
+    line: "const { outcomes = Notice.NO_OUTCOMES, waiting = 0 } = log ?? {}",
+    reason: "without the log, each notice is given its own number of waiting turns"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/TurnTable.ts",
+    operator: "constant",
+    before: "1",
+    line: 'uncounted: status === "failed" ? 1 : null',
+    reason: "the column is read as null or not"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/TurnTable.ts",
+    operator: "constant",
+    before: "0",
+    line: "after_event_id: tail?.lastEventId ?? 0,",
+    reason: "the table refuses a turn of an unknown conversation, whatever its other columns are"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/TurnLog.ts",
+    operator: "constant",
+    before: "0",
+    line: "const rows = turns.map((turn) => ({ ...turn, number: ends.get(turn.turnId)?.number ?? 0 }))",
+    reason: "the turns have just been written, and each has a number"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/ConversationTable.ts",
+    operator: "constant",
+    before: "0",
+    line: "conversations.map(({ conversationId, labels }) => ({ number: numbers.get(conversationId) ?? 0, labels }))",
+    reason: "the conversations have just been written, and each has a number"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Deletions.ts",
+    operator: "dropped",
+    before: "break",
+    line: "if (some.length === 0) break",
+    reason: "a round without turns deletes nothing, and is the last for its length"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Deletions.ts",
+    operator: "dropped",
+    before: "break",
+    line: "if (some.length < TURNS) break",
+    reason: "the next round finds no turn, and is the last"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Deletions.ts",
+    operator: "boundary",
+    before: "from < (row.lastEvent ?? 0)",
+    line: "for (let from = 0; from < (row.lastEvent ?? 0); from += EVENTS)",
+    reason: "no event follows the last one"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Recording.ts",
+    operator: "boundary",
+    before: "n < newest.length",
+    line: "for (let n = 0; n < newest.length; n += BATCH) {",
+    reason: "a batch of no turns adds none"
   }
 ]
 

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import * as NoticeMessages from "../../../../src/ops/delivery/NoticeMessages.ts"
 import * as QuestionNotice from "../../../../src/ops/delivery/QuestionNotice.ts"
 import type { NewMessage } from "../../../../src/storage/Outbox.ts"
 import { SharedMemory, started } from "./SharedMemory.ts"
@@ -23,7 +24,7 @@ const wait = (over: Partial<TurnEvent.ProviderRetry> = {}) =>
 
 const options: QuestionNotice.Options = {
   after: Duration.minutes(5),
-  receivers: { names: ["webhook", "command"] },
+  receivers: NoticeMessages.receiversOf({ webhook: { url: Redacted.make("http://a/"), headers: {} }, command: ["a"] }),
   redact: (text) => text.replaceAll("sk-secret", "[redacted]"),
   origin: undefined
 }
@@ -71,30 +72,26 @@ describe("a notice of a question", () => {
     }
   )
 
-  it.effect("has the address of its conversation in the page, where the page has one", () =>
-    Effect.sync(() => {
-      const bodyIn = (origin: string | undefined) => {
-        const asks = { ...(wait().asks ?? assert.fail()), message: "x".repeat(601) }
-        return JSON.parse(QuestionNotice.messagesOf({ event: wait(), asks }, { ...options, origin })[0]?.payload ?? "")
-      }
-      const { message, text, url } = bodyIn("https://holdfast.example.org")
-      assert.strictEqual(message, `${"x".repeat(599)}…`)
-      assert.strictEqual(url, "https://holdfast.example.org/#/c/c")
-      assert.isTrue(text.endsWith(`: holdfast chat --conversation c, or ${url}`), text)
-      assert.notProperty(bodyIn(undefined), "url")
-    })
-  )
+  it("has the address of its conversation in the page, where the page has one", () => {
+    const bodyIn = (origin: string | undefined) => {
+      const asks = { ...(wait().asks ?? assert.fail()), message: "x".repeat(601) }
+      return JSON.parse(QuestionNotice.messagesOf({ event: wait(), asks }, { ...options, origin })[0]?.payload ?? "")
+    }
+    const { message, text, url } = bodyIn("https://holdfast.example.org")
+    assert.strictEqual(message, `${"x".repeat(599)}…`)
+    assert.strictEqual(url, "https://holdfast.example.org/#/c/c")
+    assert.isTrue(text.endsWith(`: holdfast chat --conversation c, or ${url}`), text)
+    assert.notProperty(bodyIn(undefined), "url")
+  })
 
-  it.effect("is due at the end of quiet hours", () =>
-    Effect.sync(() => {
-      const dueAt = HOUR + 300_000
-      const timeOf = (at: number) => new Date(at).toTimeString().slice(0, 5)
-      const quiet = { from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) }
-      const question = { event: wait(), asks: wait().asks ?? assert.fail() }
-      const [message] = QuestionNotice.messagesOf(question, { ...options, receivers: { ...options.receivers, quiet } })
-      assert.strictEqual(message?.dueAt, dueAt + HOUR)
-    })
-  )
+  it("is due at the end of quiet hours", () => {
+    const dueAt = HOUR + 300_000
+    const timeOf = (at: number) => new Date(at).toTimeString().slice(0, 5)
+    const quiet = { from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) }
+    const question = { event: wait(), asks: wait().asks ?? assert.fail() }
+    const [message] = QuestionNotice.messagesOf(question, { ...options, receivers: { ...options.receivers, quiet } })
+    assert.strictEqual(message?.dueAt, dueAt + HOUR)
+  })
 
   It.effect("is not sent once its turn has an answer, or asks something else; other notices are sent", function* () {
     const [message] = QuestionNotice.messagesOf({ event: wait(), asks: wait().asks ?? assert.fail() }, options)
