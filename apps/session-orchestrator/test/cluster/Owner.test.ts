@@ -106,13 +106,19 @@ describe("Owner.followed", () => {
     const message = (id: number): Batch => [[JSON.stringify(NumberedData.message(1, 1, 1)), id]]
     const end: Batch = [[JSON.stringify(NumberedData.end(1, 1)), 3]]
     // The last messages are delivered again, at once with the first.
-    const owners = [[message(1)], [message(1), step, message(2), end, [], message(1), step, message(2), end]]
+    const all = [message(1), step, message(2), end]
+    const owners = [[message(1), step], undefined, [...all, [], ...all]]
     const asked: Array<number> = []
-    const open = (after: number) => Owner.received(Stream.fromIterable(owners[asked.push(after) - 1] ?? []))
+    const open = (after: number) => {
+      const batches = owners[asked.push(after) - 1]
+      return batches ? Owner.received(Stream.fromIterable(batches)) : Stream.fromEffect(Effect.interrupt)
+    }
     const fiber = yield* Effect.forkChild(Stream.runCollect(Owner.followed(0, open, Frames.isEnd)))
     yield* TestClock.adjust("1 second")
-    expect((yield* Fiber.join(fiber)).map(({ id }) => id)).toEqual([1, undefined, 2, 3])
-    expect(asked).toEqual([0, 1])
+    expect((yield* Fiber.join(fiber)).map(({ id }) => id)).toEqual([1, undefined, undefined, 2, 3])
+    expect(asked).toEqual([0, 1, 1])
+    const refused = Owner.followed(0, () => Stream.fail(away), Frames.isEnd)
+    expect(yield* Effect.flip(Stream.runDrain(refused))).toBe(away)
   })
 
   It.effect("Owner.O6: a request to a silent runner ends, and goes on where it gives signs of life", function* () {
@@ -132,14 +138,16 @@ describe("Owner.followed", () => {
     const asked: Array<number> = []
     const stopped = Stream.unwrap(
       Effect.map(Clock.currentTimeMillis, (now) => {
-        asked.push(now)
-        return Stream.fail(new TurnStopped.TurnStopped({ message: "It has gone on otherwise." }))
+        const isNews = asked.push(now) === 5
+        const news = isNews ? [{ id: undefined, json: "", event: NumberedData.message(1, 1, 1) }] : []
+        const failed = Stream.fail(new TurnStopped.TurnStopped({ message: "It has gone on otherwise." }))
+        return Stream.concat(Stream.fromIterable(news), failed)
       })
     )
     yield* Owner.followed(0, () => stopped, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
     yield* TestClock.adjust("2 seconds")
-    // Half as long again each time, up to five seconds.
-    expect(asked).toEqual([0, 200, 500, 950, 1_625])
+    // Half as long again each time, up to five seconds, and from the beginning after an event.
+    expect(asked).toEqual([0, 200, 500, 950, 1_625, 1_825])
     yield* TestClock.adjust("5 minutes")
     const last = asked.at(-1) ?? 0
     expect(last - (asked.at(-2) ?? 0)).toBe(5_000)
