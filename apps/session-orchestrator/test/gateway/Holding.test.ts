@@ -131,6 +131,9 @@ describe("a held call whose login ends", () => {
       endpoint.status = 401
       const [provider = assert.fail()] = calls.values()
       const attempt = { ...Relayed.UNREAD, attempt: 1, target: TARGET }
+      const [error] = yield* Stream.runCollect(provider.stream({ ...attempt, target: { provider: "no", model: "m" } }))
+      const message = "no/m has another wire format than this call."
+      expect(error).toEqual({ type: "error", failure: { reason: "model-unavailable", message, retryable: false } })
       const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
       yield* Effect.promise(async () => {
         while (ends.length === 0) await new Promise(setImmediate)
@@ -141,8 +144,7 @@ describe("a held call whose login ends", () => {
       const renewed = yield* begin(client().answer, of("new"))
       yield* until("resume")
       const released = ending === "cut" ? ["release"] : ["release", "release"]
-      expect(ends).toEqual([ending])
-      expect(done.slice(0, done.indexOf("resume"))).toEqual(["call", "accept", "call", ...released])
+      expect([ends, done.slice(0, done.indexOf("resume"))]).toEqual([[ending], ["call", "accept", "call", ...released]])
       yield* Fiber.interruptAll([read, renewed])
     })
 })

@@ -46,5 +46,6 @@ it("all subscribers of the same long events get the same buffer", () => {
   const shared = [{ ...frame, json: JSON.stringify({ type: "text-delta", delta: "x".repeat(100_000) }) }]
   expect(EventStreams.messages(shared)).toBe(EventStreams.messages(shared))
   expect(EventStreams.sse.encode(shared)).toBe(EventStreams.sse.encode(shared))
+  expect(EventStreams.sse.encode(shared)).toSatisfy(Buffer.isBuffer)
   expect(String(EventStreams.sse.encode(shared))).toContain("x".repeat(100_000))
 })
