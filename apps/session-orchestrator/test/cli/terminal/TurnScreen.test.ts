@@ -88,8 +88,7 @@ describe("a screen", () => {
     write([line("a\nb", "failure"), line("c", "aside"), line("d", "wait"), line("e")])
     show(["f"])
     const painted = (color: number, text: string) => `\u001b[${color}m${text}\u001b[0m`
-    expect(news()).toBe(
-      [painted(31, "a b"), painted(2, "c"), painted(33, "d"), painted(33, "e"), painted(33, "f")].join("\n")
-    )
+    const all = [painted(31, "a b"), painted(2, "c"), painted(33, "d"), painted(33, "e"), painted(33, "f")]
+    expect(news()).toBe(all.join("\n"))
   })
 })
