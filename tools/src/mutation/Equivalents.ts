@@ -1177,6 +1177,20 @@ export const listed: ReadonlyArray<Listed> = [
     before: "n < newest.length",
     line: "for (let n = 0; n < newest.length; n += BATCH) {",
     reason: "a batch of no turns adds none"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/Picture.ts",
+    operator: "boundary",
+    before: "turns.length <= MOST_ROWS",
+    line: "turns.length <= MOST_ROWS",
+    reason: "an even sample of as many turns as are drawn has each of them"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/DryRunText.ts",
+    operator: "boundary",
+    before: "ms < 60_000",
+    line: "duration: (ms) => DurationText.format(ms < 60_000 ? ms : Math.round(ms / 1000) * 1000),",
+    reason: "a minute is a whole second"
   }
 ]
 

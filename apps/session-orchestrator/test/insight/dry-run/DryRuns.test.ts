@@ -120,29 +120,22 @@ describe("POST /v1/dry-run", () => {
   })
 
   It.live("names what was wrong, where, and what was expected", function* () {
+    const [expected, empty] = ['expected "provider/model"', { replay: { since: 0 } }]
+    const routing = { type: "fallback-chain", chains: { default: ["four/m"] } }
     const refusals: ReadonlyArray<readonly [Partial<DryRunGroup.RunDryRun>, string]> = [
       [{ outages: ["ok", "529"] }, "outages: there are two scripts for every endpoint."],
       [{ outages: ["529 fro 7h"] }, 'outages: "529 fro 7h", character 1: "529 fro 7h" is not valid. Expected phases'],
       [{ outages: ["four=529"] }, 'outages: no turn calls "four"; expected one of one, one/m.'],
-      [
-        { model: "four/m" },
-        'model: expected "provider/model" with a provider of the configuration (one, two, three), got "four/m".'
-      ],
+      [{ model: "four/m" }, `model: ${expected} with a provider of the configuration (one, two, three), got "four/m".`],
       [{ retry: { budgt: "1 hour" } }, "retry.budgt"],
       [{ against: { retry: { budgt: "1 hour" } } }, "against.retry.budgt"],
-      [{ against: { model: "four/m" } }, 'against.model: expected "provider/model"'],
+      [{ against: { model: "four/m" } }, `against.model: ${expected}`],
       [{ outages: [] }, "outages: expected at least one, such as `529 for 7h`, or `replay`"],
       [{ replay: { since: 0 }, turns: 5 }, "turns: expected none: a replay has the turns of the record."],
       [{ replay: { since: 0 }, withinMs: 5 }, "withinMs: expected none"],
       [{ outages: ["529"], replay: { since: 0 } }, "outages: a replay has the record's outages"],
-      [
-        { outages: [], replay: { since: 0 } },
-        "replay.since: no turn was accepted or ended since then, and none is open."
-      ],
-      [
-        { retry: { routing: { type: "fallback-chain", chains: { default: ["four/m"] } } } },
-        "retry.routing.chains.default"
-      ]
+      [{ outages: [], ...empty }, "replay.since: no turn was accepted or ended since then, and none is open."],
+      [{ retry: { routing } }, "retry.routing.chains.default"]
     ]
     for (const [request, message] of refusals) {
       const refused = yield* Effect.flip(run({ outages: ["529"], ...request }))

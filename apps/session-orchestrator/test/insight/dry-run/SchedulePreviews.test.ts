@@ -46,16 +46,13 @@ describe("POST /v1/schedule", () => {
     ))
 
   it("writes each duration in its largest unit", () => {
-    const retry = {
-      budget: "480 minutes",
-      maxDelay: "90 seconds",
-      schedule: { type: "linear", base: "3600000 millis" }
-    }
-    assert.deepStrictEqual(DryRuns.written(Result.getOrThrow(RetrySettings.decode(retry))), {
-      budget: "8 hours",
-      maxDelay: "90 seconds",
-      schedule: { type: "linear", base: "1 hour" }
+    const retry = (budget: string, maxDelay: string, base: string) => ({
+      budget,
+      maxDelay,
+      schedule: { type: "linear", base }
     })
+    const read = RetrySettings.decode(retry("480 minutes", "90 seconds", "3600000 millis"))
+    assert.deepStrictEqual(DryRuns.written(Result.getOrThrow(read)), retry("8 hours", "90 seconds", "1 hour"))
   })
 
   It.effect("rule X10: has the waits of the service, with the settings over the configuration's", function* () {

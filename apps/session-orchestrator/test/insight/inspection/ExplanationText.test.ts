@@ -133,31 +133,25 @@ describe("ExplanationText", () => {
     const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
       ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
     const [day, accepted, , step, answered, , sealed] = written({})
-    assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
+    const head = [day, accepted, "", step, answered, ""]
+    assert.deepStrictEqual(written({}), [...head, sealed])
     const words = "The process died 2 times in a row in the middle of this turn."
     const interruption = { deaths: 2, defects: 0, rules: ["X14"], words }
-    assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
+    const two = "A later version wrote 2 records that this one cannot read: a, b."
+    const interrupted = [...head, `            ${words}`, "", sealed, "", two]
+    assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), interrupted)
+    const gone =
+      "            The records of its decisions have been deleted (database.retention); only its end is known."
+    const forgotten = [
       day,
       accepted,
-      "",
-      step,
-      answered,
-      "",
-      `            ${words}`,
-      "",
-      sealed,
-      "",
-      "A later version wrote 2 records that this one cannot read: a, b."
-    ])
-    assert.deepStrictEqual(written({ steps: [], isForgotten: true, unread: ["a"] }), [
-      day,
-      accepted,
-      "            The records of its decisions have been deleted (database.retention); only its end is known.",
+      gone,
       "",
       sealed,
       "",
       "A later version wrote 1 record that this one cannot read: a."
-    ])
+    ]
+    assert.deepStrictEqual(written({ steps: [], isForgotten: true, unread: ["a"] }), forgotten)
   })
 
   ScriptedTurn.test("rule X13: a held call whose time has come waits for its program", function* () {

@@ -3,6 +3,7 @@ import type { Route } from "@holdfast/kernel"
 import { type News, Standing } from "@holdfast/policy"
 import { type Failure, Health } from "@holdfast/wire"
 import { Schema } from "effect"
+import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import type { GateView } from "../../../../src/engine/gate/Gatekeeper.ts"
 import { CallCounts } from "../../../../src/engine/gate/RecentCalls.ts"
@@ -219,44 +220,20 @@ describe("the text of a report", () => {
     ]
     const runner = "10.0.0.5:4748"
     const health = { at: now, countedSince: now - 1_000, runner, endpoints, limits, boundCalls: 0, windows }
-    expect(EndpointReports.lines(health, (at) => `${(at - now) / 1_000} s`)).toEqual([
-      "Runner 10.0.0.5:4748: gates and calls are its own.",
-      "",
-      "FAILING     own/m, A_KEY",
-      "  gate    shut. 3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers. Next by 4 s.",
-      "  pause   quota of the key is used up (quota-exhausted) until 60 s, in 1 m, named by the provider",
-      "  calls   2 since -1 s, 1 failed; last answer -60 s",
-      "  failed  -1 s overloaded 529: Overloaded",
-      "",
-      "Limits of own: 1 of 4 calls at once, 2 waiting",
-      "",
-      "Limit 5h of own, client a1b2c3: 93 % used, begins anew 7 s"
-    ])
+    const whole = EndpointReports.lines(health, (at) => `${(at - now) / 1_000} s`)
     const { status: _, ...unnumbered } = overloaded
     const local = { ...route, target: { provider: "own", model: "n" } }
     const news = { triedAt: 0, answeredAt: 0, failedAt: now, failure: unnumbered, n: 1 }
     const others = reports({ counts: counted(undefined), news }, [local, { ...local, credential: "B_KEY" }])
     const { runner: __, ...unnamed } = health
-    const [requestsPerMinute, tokensPerMinute] = [
-      { used: 2, limit: 9 },
-      { used: 3, limit: 8 }
-    ] as const
-    const minutely = [{ provider: "own", waiting: 0, requestsPerMinute, tokensPerMinute }]
+    const requestsPerMinute = { used: 2, limit: 9 }
+    const minutely = [{ provider: "own", waiting: 0, requestsPerMinute, tokensPerMinute: { used: 3, limit: 8 } }]
     const countedSince = now - 3_600_000
     const rest = { ...unnamed, countedSince, endpoints: others, limits: minutely, windows: [] }
-    expect(EndpointReports.lines(rest, (at) => `${(at - now) / 1_000} s`)).toEqual([
-      "IDLE        own/n, A_KEY",
-      "  gate    open. Every turn may call.",
-      "  calls   0 last hour, 0 failed",
-      "  others  0 s overloaded: Overloaded",
-      "",
-      "IDLE        own/n, B_KEY",
-      "  gate    open. Every turn may call.",
-      "  calls   0 last hour, 0 failed",
-      "  others  0 s overloaded: Overloaded",
-      "",
-      "Limits of own: 2 of 9 requests a minute, 3 of 8 tokens a minute"
-    ])
+    const minimal = EndpointReports.lines(rest, (at) => `${(at - now) / 1_000} s`)
+    expect([...whole, "---", ...minimal, ""].join("\n")).toBe(
+      readFileSync(new URL("EndpointReports.txt", import.meta.url), "utf8")
+    )
     expect(EndpointReports.lines({ ...rest, endpoints: [], limits: [], windows }, String)).toHaveLength(1)
   })
 })
