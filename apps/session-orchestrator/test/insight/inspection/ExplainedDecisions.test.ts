@@ -11,17 +11,6 @@ const { asked, down, overloaded, quota, tooLong } = ExplanationCases
 describe("a decision", () =>
   ExplanationCases.explains([
     {
-      title: "a retry by the schedule, with its number, time and cost",
-      plan: { scripts: [...down(1), answer("Hello")] },
-      expects: [
-        'Attempt 1 failed before any content: overloaded, 529 overloaded_error: "Overloaded".',
-        "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's; 5 s of 8 h spent.",
-        "The wait was over.",
-        "Attempt 2 was answered (stop).",
-        "The turn was answered after 2 calls and 5 s of waiting."
-      ]
-    },
-    {
       title: "after content",
       plan: { scripts: [emits(overloaded, text("Hel"))] },
       expects: [
