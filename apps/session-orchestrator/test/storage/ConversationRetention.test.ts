@@ -36,8 +36,9 @@ const left = Effect.gen(function* () {
 const ids = (...numbers: ReadonlyArray<number>) => numbers.map(NumberedData.conversationId)
 
 describe("retention of conversations", () => {
-  it.effect("rule X15: those go that ended long ago, by tag where a rule has one; an open turn keeps its own", () =>
-    Effect.gen(function* () {
+  It.within(MemoryStore.layer)(
+    "rule X15: those go that ended long ago, by tag where a rule has one; an open turn keeps its own",
+    function* () {
       yield* write(1, 0, 1)
       yield* write(2, 0, 50)
       yield* write(3, 0)
@@ -68,18 +69,19 @@ describe("retention of conversations", () => {
       const said = (n: number) =>
         `Info Deleted ${n} conversation(s) that ended long ago (database.deleteConversations).`
       expect(lines).toEqual([2, 1, 1].map(said))
-    }).pipe(Effect.provide(MemoryStore.layer))
+    }
   )
 
-  it.live("rule X15: a conversation without a turn is as old as its creation; many are deleted over pages", () =>
-    Effect.gen(function* () {
+  It.within(MemoryStore.layer, it.live)(
+    "rule X15: a conversation without a turn is as old as its creation; many are deleted over pages",
+    function* () {
       const store = yield* Store
       for (let n = 1; n <= 130; n++) yield* store.createConversation(NumberedData.conversation(n, { createdAt: n }))
       yield* store.createConversation(NumberedData.conversation(500, { createdAt: Date.now() }))
       const ports = { lists: yield* Lists, deletions: yield* Deletions, deleted: () => Effect.void }
       yield* ConversationRetention.round(ports, [{ after: Duration.days(1) }])
       expect(yield* left).toEqual(ids(500))
-    }).pipe(Effect.provide(MemoryStore.layer))
+    }
   )
 
   It.effect("without a rule, or with one without an end, nothing is read; and else once a day", function* () {

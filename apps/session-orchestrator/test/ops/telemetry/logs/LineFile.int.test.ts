@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schedule, Scope } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as It from "../../../It.ts"
 import * as LineFile from "../../../../src/ops/telemetry/logs/LineFile.ts"
 
 const read = (file: string): string => (fs.existsSync(file) ? fs.readFileSync(file, "utf8") : "")
@@ -16,8 +17,9 @@ const until = (isThere: () => boolean, what: string) =>
   )
 
 describe("a file of lines on a disk", () => {
-  it.live("rule M4: has every line in order over all its files, is readable by its user alone, keeps the limit", () =>
-    Effect.gen(function* () {
+  It.within(NodeServices.layer, it.live)(
+    "rule M4: has every line in order over all its files, is readable by its user alone, keeps the limit",
+    function* () {
       const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
       const scope = yield* Scope.make()
       const write = yield* LineFile.make({ path: file, maxBytes: 1_000, keep: 2 }).pipe(Scope.provide(scope))
@@ -25,20 +27,15 @@ describe("a file of lines on a disk", () => {
       for (let n = 0; n < 25; n++) write(line(n))
       yield* until(() => read(file).includes('"n":24'), "the last line")
       yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual(fs.readdirSync(path.dirname(file)).sort(), [
-        "retries.jsonl",
-        "retries.jsonl.1",
-        "retries.jsonl.2"
-      ])
+      const files = fs.readdirSync(path.dirname(file)).sort().join()
+      assert.strictEqual(files, "retries.jsonl,retries.jsonl.1,retries.jsonl.2")
       const all = [`${file}.2`, `${file}.1`, file].map(read).join("")
-      assert.deepStrictEqual(
-        all.trim().split("\n"),
-        Array.from({ length: 25 }, (_, n) => line(n))
-      )
+      const lines = Array.from({ length: 25 }, (_, n) => line(n))
+      assert.deepStrictEqual(all.trim().split("\n"), lines)
       for (const name of [file, `${file}.1`]) {
         assert.isAtMost(fs.statSync(name).size, 1_000)
         assert.strictEqual(fs.statSync(name).mode & 0o777, 0o600)
       }
-    }).pipe(Effect.provide(NodeServices.layer))
+    }
   )
 })
