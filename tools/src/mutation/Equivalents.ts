@@ -717,6 +717,27 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the waits have different numbers either way"
   },
   {
+    path: "apps/session-orchestrator/src/gateway/CallBody.ts",
+    operator: "comparison",
+    before: "a < b",
+    line: "isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value",
+    reason: "any order of the names serves: it is the same for two bodies with the same names"
+  },
+  {
+    path: "apps/session-orchestrator/src/gateway/CallBody.ts",
+    operator: "boundary",
+    before: "a < b",
+    line: "isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value",
+    reason: "no two names of an object are equal"
+  },
+  {
+    path: "apps/session-orchestrator/src/gateway/CallBody.ts",
+    operator: "boundary",
+    before: "place.end - place.start > MOST_BYTES",
+    line: "if (place === undefined || place.end - place.start > MOST_BYTES) return undefined",
+    reason: "a value of a thousand bytes is no switch, and no name of a model, which ends before (Gateway)"
+  },
+  {
     path: "apps/session-orchestrator/src/base/system/MemoryReturn.ts",
     operator: "constant",
     before: "0",
