@@ -36,7 +36,7 @@ describe("calls that were answered at once", () => {
     const recent = new CallCounts(0)
     yield* Effect.gen(function* () {
       const count = yield* EndedCalls.make(Configurations.config(), (text) => text)
-      const failed = { status: "failed", error: Observations.overloaded } as const
+      const failed = { status: "failed", error: Observations.overloaded, usage: { inputTokens: 7 } } as const
       count(TARGET, Observations.seal().end)
       count(TARGET, Observations.seal(failed).end)
       count(TARGET, Observations.seal({ ...failed, error: { ...failed.error, shared: true } }).end)
@@ -55,13 +55,13 @@ describe("calls that were answered at once", () => {
   It.effect("are written together, some seconds later", function* () {
     const { add, written } = yield* rig
     add(TARGET, { inputTokens: 2, outputTokens: 0 }, 5)
-    add(TARGET, { inputTokens: 3, outputTokens: 0 }, 6)
+    add(TARGET, { inputTokens: 3 }, 6)
     yield* TestClock.adjust(Duration.millis(1))
     add(TARGET, {}, HOUR_MS)
     yield* TestClock.adjust(Duration.millis(EndedCalls.WRITE_MS - 2))
     expect(written).toEqual([])
     yield* TestClock.adjust(Duration.millis(1))
-    expect(written).toEqual([[row(2, 5), row(1, 0, 1, HOUR_MS)]])
+    expect(written).toEqual([[row(2, 5, 1), row(1, 0, 1, HOUR_MS)]])
     add(TARGET, {}, 7)
     yield* TestClock.adjust(Duration.millis(EndedCalls.WRITE_MS - 1))
     expect(written.length).toBe(1)

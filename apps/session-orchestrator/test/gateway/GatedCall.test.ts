@@ -114,7 +114,8 @@ describe("a large body", () => {
     const deep = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)},"stream":true,"model":"\\"m"}`
     const outline = CallBody.outline(Buffer.from(deep), true)
     expect(outline?.members).toEqual({ model: '"m', stream: true })
-    expect(CallBody.outline(Buffer.from(`${deep} `), true)?.digest).not.toBe(outline?.digest)
+    const other = CallBody.outline(Buffer.from(deep.replace(',"stream":true', "")), true)
+    expect([other?.members, other?.digest === outline?.digest]).toEqual([{ model: '"m' }, false])
   })
 
   it("that is no JSON has no outline", () => {

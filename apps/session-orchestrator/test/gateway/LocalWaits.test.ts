@@ -89,5 +89,7 @@ describe("waits without a client", () => {
     expect(yield* find).toMatchObject({ _tag: "GaveUp", turnId: of(0).turnId })
     yield* waits.left(of(11))
     expect(yield* find).toEqual({ _tag: "Left", wait: of(11) })
+    yield* TestClock.adjust(KEPT_MS + 10)
+    expect(yield* find).toBeUndefined()
   })
 })

@@ -8,9 +8,6 @@ it("a moment has its place between the ends, and ticks are at whole steps", () =
   const steps = [1, 5, 10, 30, ...minutes, ...hours].map((seconds) => seconds * 1_000)
   expect(steps.map((step) => Svg.ticks(0, step, 1))).toEqual(steps.map((step) => [0, step]))
   const day = 86_400_000
-  expect([Svg.ticks(1, 2, 5), Svg.ticks(0, 5 * day, 2), Svg.ticks(1, 3_000, 3)]).toEqual([
-    [],
-    [0, 3 * day],
-    [1_000, 2_000, 3_000]
-  ])
+  const others = [Svg.ticks(1, 2, 5), Svg.ticks(0, 5 * day, 2), Svg.ticks(1, 3_000, 3)]
+  expect(others).toEqual([[], [0, 3 * day], [1_000, 2_000, 3_000]])
 })
