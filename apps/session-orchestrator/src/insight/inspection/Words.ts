@@ -122,7 +122,7 @@ export const approval = (approval: Fields<TurnExplanation.ExplainedApproval>): s
   }
   return outcome === "cut-short"
     ? "It needed approval, and the turn ended before there was an answer."
-    : `It needed approval, and ${answers[outcome]}.`
+    : ended(`It needed approval, and ${answers[outcome]}`)
 }
 
 /** How the turn ended. */
@@ -234,8 +234,8 @@ const LATE_MS = 1000
 const lateMs = ({ at, heldMs = 0, type }: WaitEnd, due: number): number =>
   type === "elapsed" && at !== undefined ? at - due - heldMs : 0
 
-/** A sentence with its full stop, unless it ends in a quotation with one. */
-const ended = (text: string): string => (/[.!?]"$/.test(text) ? text : `${text}.`)
+/** A sentence with its full stop, unless it ends with one, or in a quotation with one. */
+const ended = (text: string): string => (/[.!?]"?$/.test(text) ? text : `${text}.`)
 
 const wholeSeconds = (ms: number): number => Math.floor(ms / 1000) * 1000
 

@@ -185,9 +185,11 @@ describe("an explanation", () => {
     const [cut] = tools({ ...found, records: asked })
     const words = "It needed approval, and the turn ended before there was an answer."
     assert.deepStrictEqual(cut?.approval, { ...question, outcome: "cut-short", words })
-    const refusal = wake(3, { type: "answered", at: 5_000, toolCallId: "c1", approved: false })
-    const [refused] = tools({ ...open, records: [...asked, refusal] })
-    assert.deepInclude(refused?.approval, { outcome: "refused", words: "It needed approval, and was refused." })
+    const refusal = { type: "answered", at: 5_000, toolCallId: "c1", approved: false, reason: "Not now." }
+    const [refused] = tools({ ...open, records: [...asked, wake(3, refusal)] })
+    const told = { ...question, outcome: "refused", reason: "Not now.", at: 5_000 }
+    const said = "It needed approval, and was refused: Not now."
+    assert.deepStrictEqual<unknown>(refused?.approval, { ...told, words: said })
   })
 
   ScriptedTurn.test("reads the records of older versions, and names those of a later version", function* () {

@@ -14,10 +14,10 @@ const { conversationId, turnId } = turn
 const overnight = Profile.resolve({})
 
 /** The turn in a list. */
-const summary = (turn: Turn, history = TurnReport.NO_RECORDS, hasEvents = true) => {
+const summary = (turn: Turn, history = TurnReport.NO_RECORDS, hasEvents = true, changedFrom?: string) => {
   const position = { at: 0, number: 1 }
-  const row = { position, turn, model: conversation.model, changedFrom: undefined, hasEvents, labels: {} }
-  return TurnReport.ofRow(row, history, (text) => text)
+  const row = { position, turn, model: conversation.model, changedFrom, hasEvents, labels: {} }
+  return TurnReport.ofRow(row, history, (text) => text, { [row.model]: { input: 1e6, output: 1e6 } })
 }
 
 /** The report of the turn at the head of its conversation. */
@@ -114,9 +114,8 @@ describe("TurnReport", () => {
   })
 
   it("a running turn has no wait, and a queued one no attempts", () => {
-    const running = ofOpen(turn, History.of([Records.mark(0)]), overnight, 5)
-    expect(running).toMatchObject({ state: "running", attempts: 0 })
-    expect(running).not.toHaveProperty("wait")
+    const { attempts, state, wait } = ofOpen(turn, History.of([Records.mark(0)]), overnight, 5)
+    expect([attempts, state, wait]).toEqual([0, "running", undefined])
     expect(TurnReport.of(summary(turn, undefined, false), 5)).toMatchObject({ state: "queued", attempts: 0, ageMs: 5 })
   })
 
@@ -127,6 +126,8 @@ describe("TurnReport", () => {
     }
     const given = [{}, { inputTokens: 3 }, { outputTokens: 0 }, { inputTokens: 3, outputTokens: 5 }]
     expect(given.map(tokens)).toStrictEqual([undefined, { input: 3 }, { output: 0 }, { input: 3, output: 5 }])
+    const used = { ...turn, end: { ...NumberedData.end(1, 1), usage: { inputTokens: 3, outputTokens: 5 } } }
+    expect([undefined, "a/m"].map((from) => summary(used, undefined, true, from).cost)).toEqual([8, "unknown"])
   })
 
   it("an ended turn has its age at its end, and its failure", () => {
