@@ -1,7 +1,7 @@
 /** Scenarios of automatic retries: the interactive profile (rules P). */
 import { defined, type Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Scenario, type Turn, type When, aborted, answered, failed, waits } from "./RuleScenario.ts"
+import { type Scenario, type Turn, type When, aborted, answered, BEGUN, failed, turn, waits } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { OVERLOADED, asks, overloaded, says } = Answers
@@ -165,10 +165,9 @@ const chains: ReadonlyArray<Scenario> = [
   {
     title: "rule P10: and in the next step of the same turn",
     retry: INTERACTIVE,
-    given: [overloaded, Answers.callsTool("send"), overloaded, says(ANSWER)],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [overloaded, Answers.callsTool("send"), overloaded, says(ANSWER)],
+      [
         ...waits(2 * SECOND),
         { type: "retry-end", success: true, attempt: 0 },
         "tool-call",
@@ -180,19 +179,17 @@ const chains: ReadonlyArray<Scenario> = [
         ...waits(2 * SECOND),
         ...answered(0)
       ],
-      shown: ANSWER
-    },
+      { shown: ANSWER }
+    ),
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   },
   {
     title: "rule P10: after a cancellation",
     retry: INTERACTIVE,
     turns: [
-      {
-        given: [overloaded],
-        when: [{ at: 0, act: "abort-retry" }],
-        follows: { events: [...BEGUN, ...waits(2 * SECOND), ...failed("overloaded", { attempt: 0 })] }
-      },
+      turn([overloaded], [...waits(2 * SECOND), ...failed("overloaded", { attempt: 0 })], {
+        when: [{ at: 0, act: "abort-retry" }]
+      }),
       anew("And?", [{ at: 0, act: "retry-now" }])
     ],
     history: ["user: Hello", "assistant (overloaded):", "user: And?", `assistant: ${ANSWER}`]
@@ -200,23 +197,17 @@ const chains: ReadonlyArray<Scenario> = [
   {
     title: "rule P10: after retries that were exhausted",
     retry: INTERACTIVE,
-    turns: [
-      {
-        given: times(4, overloaded),
-        follows: { events: [...BEGUN, ...waits(...BACKOFF), ...failed("overloaded", { attempt: 2 })] }
-      },
-      anew("And?")
-    ],
+    turns: [turn(times(4, overloaded), [...waits(...BACKOFF), ...failed("overloaded", { attempt: 2 })]), anew("And?")],
     history: ["user: Hello", "assistant (overloaded):", "user: And?", `assistant: ${ANSWER}`]
   },
   {
     title: "rule P10: after a delay above the cap",
     retry: INTERACTIVE,
     turns: [
-      {
-        given: [overloaded, asks(301 * SECOND, "retry-after")],
-        follows: { events: [...BEGUN, ...waits(2 * SECOND), ...failed("rate-limited", { attempt: 0 })] }
-      },
+      turn(
+        [overloaded, asks(301 * SECOND, "retry-after")],
+        [...waits(2 * SECOND), ...failed("rate-limited", { attempt: 0 })]
+      ),
       anew("And?")
     ],
     history: ["user: Hello", "assistant (rate-limited):", "user: And?", `assistant: ${ANSWER}`]
@@ -226,15 +217,8 @@ const chains: ReadonlyArray<Scenario> = [
     retry: INTERACTIVE,
     format: "anthropic",
     turns: [
-      {
-        given: [Answers.breaksOff("Half of")],
-        follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "Half of" }
-      },
-      {
-        prompt: "And?",
-        given: [says(ANSWER)],
-        follows: { asked: [["user: Hello", "user: And?"]], events: [...BEGUN, ...answered()], shown: ANSWER }
-      }
+      turn([Answers.breaksOff("Half of")], ["text-delta", ...failed("network")], { shown: "Half of" }),
+      turn([says(ANSWER)], answered(), { prompt: "And?", asked: [["user: Hello", "user: And?"]], shown: ANSWER })
     ],
     history: ["user: Hello", "assistant (network): Half of", "user: And?", `assistant: ${ANSWER}`]
   }
@@ -244,59 +228,54 @@ const controls: ReadonlyArray<Scenario> = [
   {
     title: "rule P11, P14: cancelling the retry ends the wait, closes the chain and fails the turn with its last error",
     retry: INTERACTIVE,
-    given: [overloaded],
-    when: [{ at: 0, act: "abort-retry" }],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [overloaded],
+      [
         ...waits(2 * SECOND),
         { type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" },
         "message",
         { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
         { type: "turn-end", status: "failed" }
-      ]
-    },
+      ],
+      { when: [{ at: 0, act: "abort-retry" }] }
+    ),
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
     title: "rule P14: an abort cancels the retry first, then ends the turn",
     retry: INTERACTIVE,
-    given: [overloaded],
-    when: [{ at: 0, act: "abort" }],
-    follows: { events: [...BEGUN, ...waits(2 * SECOND), ...aborted(0)] },
+    ...turn([overloaded], [...waits(2 * SECOND), ...aborted(0)], { when: [{ at: 0, act: "abort" }] }),
     history: ["user: Hello", "assistant (aborted):"]
   },
   {
     title: "rule P11: an abort in the answer that a retry got closes the chain too",
     retry: INTERACTIVE,
-    given: [overloaded, Answers.holds("Half of")],
-    when: [{ at: "held", act: "abort" }],
-    follows: { events: [...BEGUN, ...waits(2 * SECOND), "text-delta", ...aborted(0)], shown: "Half of" },
+    ...turn([overloaded, Answers.holds("Half of")], [...waits(2 * SECOND), "text-delta", ...aborted(0)], {
+      when: [{ at: "held", act: "abort" }],
+      shown: "Half of"
+    }),
     history: ["user: Hello", "assistant (aborted): Half of"]
   },
   {
     title: "rule P15: a client can read that a conversation retries, which retry it is, and that it was switched",
     retry: INTERACTIVE,
-    given: [overloaded, says(ANSWER)],
-    when: [
-      { at: "start", act: { reads: { status: "idle", isRetrying: false, autoRetryEnabled: true } } },
-      { at: 0, act: { reads: { status: "retrying", isRetrying: true, autoRetryEnabled: true, attempt: 0 } } },
-      { at: 0, act: "auto-retry off" },
-      { at: 0, act: { reads: { status: "retrying", isRetrying: true, autoRetryEnabled: false } } },
-      { at: 0, act: "retry-now" }
-    ],
-    follows: { events: [...BEGUN, ...waits(2 * SECOND), ...answered(0)], shown: ANSWER },
+    ...turn([overloaded, says(ANSWER)], [...waits(2 * SECOND), ...answered(0)], {
+      when: [
+        { at: "start", act: { reads: { status: "idle", isRetrying: false, autoRetryEnabled: true } } },
+        { at: 0, act: { reads: { status: "retrying", isRetrying: true, autoRetryEnabled: true, attempt: 0 } } },
+        { at: 0, act: "auto-retry off" },
+        { at: 0, act: { reads: { status: "retrying", isRetrying: true, autoRetryEnabled: false } } },
+        { at: 0, act: "retry-now" }
+      ],
+      shown: ANSWER
+    }),
     history: ANSWERED
   },
   {
     title: "rule P15: switched off it makes no retry, switched on again it does",
     retry: INTERACTIVE,
     turns: [
-      {
-        given: [overloaded],
-        when: [{ at: "start", act: "auto-retry off" }],
-        follows: { events: [...BEGUN, ...failed("overloaded")] }
-      },
+      turn([overloaded], failed("overloaded"), { when: [{ at: "start", act: "auto-retry off" }] }),
       anew("And?", [{ at: "start", act: "auto-retry on" }])
     ],
     history: ["user: Hello", "assistant (overloaded):", "user: And?", `assistant: ${ANSWER}`]
@@ -304,12 +283,12 @@ const controls: ReadonlyArray<Scenario> = [
   {
     title: "rule P15: switched off in a wait, the next failure ends the turn",
     retry: INTERACTIVE,
-    given: [overloaded, overloaded],
-    when: [
-      { at: 0, act: "auto-retry off" },
-      { at: 0, act: "retry-now" }
-    ],
-    follows: { events: [...BEGUN, ...waits(2 * SECOND), ...failed("overloaded", { attempt: 0 })] },
+    ...turn([overloaded, overloaded], [...waits(2 * SECOND), ...failed("overloaded", { attempt: 0 })], {
+      when: [
+        { at: 0, act: "auto-retry off" },
+        { at: 0, act: "retry-now" }
+      ]
+    }),
     history: ["user: Hello", "assistant (overloaded):"]
   }
 ]

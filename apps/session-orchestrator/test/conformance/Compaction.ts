@@ -1,25 +1,11 @@
 /** Scenarios of compaction: a context that is too long is made smaller (rule P19). */
 import * as Answers from "./Answers.ts"
 import { SPARE, TWO, chain } from "./ChainShapes.ts"
-import {
-  BEGUN,
-  BEGUN_AGAIN,
-  type Expected,
-  type Scenario,
-  TARGET,
-  type Turn,
-  aborted,
-  answered,
-  atOnce,
-  called,
-  failed,
-  fallsBack,
-  provedAt,
-  waits
-} from "./RuleScenario.ts"
+import * as Rule from "./RuleScenario.ts"
 import { ANSWER, SECOND, endsIn } from "./Shapes.ts"
 
 const { callsTool, overloaded, reset, says, status } = Answers
+const { aborted, answered, atOnce, called, failed, fallsBack, provedAt, TARGET, turn, waits } = Rule
 
 const INTERACTIVE = { profile: "interactive" } as const
 
@@ -39,16 +25,16 @@ const MORE = "So tell me what else there is, and do not leave anything out, howe
 
 const AGAIN = "Here I am again."
 
-const greeting: Turn = { given: [says(ANSWER)], follows: { events: [...BEGUN, ...answered()], shown: ANSWER } }
+const greeting: Rule.Turn = turn([says(ANSWER)], answered(), { shown: ANSWER })
 
 /** The turn after a greeting. */
-const asks = (turn: Turn) => [greeting, { ...turn, prompt: QUESTION }] as const
+const asks = (turn: Rule.Turn) => [greeting, { ...turn, prompt: QUESTION }] as const
 
-const compacted: ReadonlyArray<Expected> = [{ type: "compaction", summary: SUMMARY, messages: 2 }, "message"]
+const compacted: ReadonlyArray<Rule.Expected> = [{ type: "compaction", summary: SUMMARY, messages: 2 }, "message"]
 
 const BEFORE = ["user: Hello", `assistant: ${ANSWER}`, `user: ${QUESTION}`] as const
 
-export const scenarios: ReadonlyArray<Scenario> = [
+export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title:
       "rule P19: the model summarises the older messages, and the step runs again; no client gets the summary, and the history loses nothing",
@@ -56,24 +42,16 @@ export const scenarios: ReadonlyArray<Scenario> = [
     format: "anthropic",
     turns: [
       greeting,
-      {
+      turn([tooLong, says(SUMMARY), says(AGAIN)], [...compacted, ...answered()], {
         prompt: QUESTION,
-        given: [tooLong, says(SUMMARY), says(AGAIN)],
-        follows: {
-          asked: [BEFORE, [`user: ${TRANSCRIPT}`], [`user: ${STANDS_FOR}`, `user: ${QUESTION}`]],
-          events: [...BEGUN, ...compacted, ...answered()],
-          shown: AGAIN
-        }
-      },
-      {
+        asked: [BEFORE, [`user: ${TRANSCRIPT}`], [`user: ${STANDS_FOR}`, `user: ${QUESTION}`]],
+        shown: AGAIN
+      }),
+      turn([says(ANSWER)], answered(), {
         prompt: MORE,
-        given: [says(ANSWER)],
-        follows: {
-          asked: [[`user: ${STANDS_FOR}`, `user: ${QUESTION}`, `assistant: ${AGAIN}`, `user: ${MORE}`]],
-          events: [...BEGUN, ...answered()],
-          shown: ANSWER
-        }
-      }
+        asked: [[`user: ${STANDS_FOR}`, `user: ${QUESTION}`, `assistant: ${AGAIN}`, `user: ${MORE}`]],
+        shown: ANSWER
+      })
     ],
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`, `user: ${MORE}`, `assistant: ${ANSWER}`]
   },
@@ -83,22 +61,16 @@ export const scenarios: ReadonlyArray<Scenario> = [
       ["by its words", Answers.words(500, "Input is too long for requested model.")],
       ["inside a stream", Answers.failsInStream("too-long")]
     ] as const
-  ).map(([how, answer]): Scenario => ({
+  ).map(([how, answer]): Rule.Scenario => ({
     title: `rule P2, P19: an overflow that is recognised ${how} leads to compaction too`,
     retry: INTERACTIVE,
-    turns: asks({
-      given: [answer, says(SUMMARY), says(AGAIN)],
-      follows: { events: [...BEGUN, ...compacted, ...answered()], shown: AGAIN }
-    }),
+    turns: asks(turn([answer, says(SUMMARY), says(AGAIN)], [...compacted, ...answered()], { shown: AGAIN })),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
   })),
   {
     title: "rule P2, P19: once: a context that is too long again fails the turn, and is not retried",
     retry: INTERACTIVE,
-    turns: asks({
-      given: [tooLong, says(SUMMARY), tooLong],
-      follows: { events: [...BEGUN, ...compacted, ...failed("context-overflow")] }
-    }),
+    turns: asks(turn([tooLong, says(SUMMARY), tooLong], [...compacted, ...failed("context-overflow")])),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (context-overflow):"]
   },
   endsIn(
@@ -111,30 +83,33 @@ export const scenarios: ReadonlyArray<Scenario> = [
   {
     title: "rule P19: a context that is too long for a summary fails with the overflow too",
     retry: INTERACTIVE,
-    turns: asks({ given: [tooLong, tooLong], follows: { events: [...BEGUN, ...failed("context-overflow")] } }),
+    turns: asks(turn([tooLong, tooLong], failed("context-overflow"))),
     history: [...BEFORE, "assistant (context-overflow):"]
   },
   {
     title:
       "rule P11, P19: a call for the summary that fails is retried like any other, in one chain with the step's own",
     retry: INTERACTIVE,
-    turns: asks({
-      given: [reset, tooLong, overloaded, says(SUMMARY), says(AGAIN)],
-      follows: { events: [...BEGUN, ...waits(2 * SECOND, 4 * SECOND), ...compacted, ...answered(1)], shown: AGAIN }
-    }),
+    turns: asks(
+      turn(
+        [reset, tooLong, overloaded, says(SUMMARY), says(AGAIN)],
+        [...waits(2 * SECOND, 4 * SECOND), ...compacted, ...answered(1)],
+        { shown: AGAIN }
+      )
+    ),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
   },
   {
     title: "rule P19: each step of a turn has its own",
     retry: INTERACTIVE,
     tools: ["look"],
-    turns: asks({
-      given: [tooLong, says(SUMMARY), callsTool("look"), tooLong, says(SUMMARY), says(AGAIN)],
-      follows: {
-        events: [...BEGUN, ...compacted, ...called("look", false), "step-start", ...compacted, ...answered()],
-        shown: AGAIN
-      }
-    }),
+    turns: asks(
+      turn(
+        [tooLong, says(SUMMARY), callsTool("look"), tooLong, says(SUMMARY), says(AGAIN)],
+        [...compacted, ...called("look", false), "step-start", ...compacted, ...answered()],
+        { shown: AGAIN }
+      )
+    ),
     history: [
       ...BEFORE,
       `summary: ${STANDS_FOR}`,
@@ -149,24 +124,19 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: { ...INTERACTIVE, enabled: false },
     turns: [
       greeting,
-      {
+      turn([Answers.breaksOff("Half of")], ["text-delta", ...failed("network")], {
         prompt: QUESTION,
-        given: [Answers.breaksOff("Half of")],
-        follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "Half of" }
-      },
-      {
+        shown: "Half of"
+      }),
+      turn([tooLong, says(SUMMARY), says(AGAIN)], [{ type: "compaction", messages: 3 }, "message", ...answered()], {
         prompt: MORE,
-        given: [tooLong, says(SUMMARY), says(AGAIN)],
-        follows: {
-          asked: [
-            [...BEFORE, `user: ${MORE}`],
-            [`user: ${TRANSCRIPT}\n\nUser:\n${QUESTION}`],
-            [`user: ${STANDS_FOR}`, `user: ${MORE}`]
-          ],
-          events: [...BEGUN, { type: "compaction", messages: 3 }, "message", ...answered()],
-          shown: AGAIN
-        }
-      }
+        asked: [
+          [...BEFORE, `user: ${MORE}`],
+          [`user: ${TRANSCRIPT}\n\nUser:\n${QUESTION}`],
+          [`user: ${STANDS_FOR}`, `user: ${MORE}`]
+        ],
+        shown: AGAIN
+      })
     ],
     history: [
       ...BEFORE,
@@ -181,28 +151,26 @@ export const scenarios: ReadonlyArray<Scenario> = [
       "rule P8, P19: a fallback with a context that is too long makes the summary itself, and has succeeded when it has answered",
     retry: chain(SPARE),
     targets: TWO,
-    turns: asks({
-      given: [overloaded, tooLong, says(SUMMARY), says(AGAIN)],
-      follows: {
-        calls: [TARGET, SPARE, SPARE, SPARE],
-        events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
-        shown: AGAIN
-      }
-    }),
+    turns: asks(
+      turn(
+        [overloaded, tooLong, says(SUMMARY), says(AGAIN)],
+        [atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
+        { calls: [TARGET, SPARE, SPARE, SPARE], shown: AGAIN }
+      )
+    ),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
   },
   {
     title: "rule P8, P19: a failed call for the summary continues at the next target, and so does the step",
     retry: chain(SPARE),
     targets: TWO,
-    turns: asks({
-      given: [tooLong, overloaded, says(SUMMARY), says(AGAIN)],
-      follows: {
-        calls: [TARGET, TARGET, SPARE, SPARE],
-        events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
-        shown: AGAIN
-      }
-    }),
+    turns: asks(
+      turn(
+        [tooLong, overloaded, says(SUMMARY), says(AGAIN)],
+        [atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
+        { calls: [TARGET, TARGET, SPARE, SPARE], shown: AGAIN }
+      )
+    ),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
   },
   {
@@ -210,31 +178,21 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: INTERACTIVE,
     turns: [
       greeting,
-      {
-        prompt: QUESTION,
-        given: [tooLong, says(SUMMARY), status(401, "auth")],
-        follows: { events: [...BEGUN, ...compacted, ...failed("auth")] }
-      },
-      {
+      turn([tooLong, says(SUMMARY), status(401, "auth")], [...compacted, ...failed("auth")], { prompt: QUESTION }),
+      turn([says(AGAIN)], answered(), {
         prompt: null,
-        given: [says(AGAIN)],
-        follows: {
-          asked: [[`user: ${STANDS_FOR}`, `user: ${QUESTION}`]],
-          events: [...BEGUN_AGAIN, ...answered()],
-          shown: AGAIN
-        }
-      }
+        asked: [[`user: ${STANDS_FOR}`, `user: ${QUESTION}`]],
+        shown: AGAIN
+      })
     ],
     history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (auth):", `assistant: ${AGAIN}`]
   },
   {
     title: "rule P14, P19: an abort while a summary is waited for ends the turn",
     retry: INTERACTIVE,
-    turns: asks({
-      given: [tooLong, overloaded],
-      when: [{ at: 0, act: "abort" }],
-      follows: { events: [...BEGUN, ...waits(2 * SECOND), ...aborted(0)] }
-    }),
+    turns: asks(
+      turn([tooLong, overloaded], [...waits(2 * SECOND), ...aborted(0)], { when: [{ at: 0, act: "abort" }] })
+    ),
     history: [...BEFORE, "assistant (aborted):"]
   }
 ]

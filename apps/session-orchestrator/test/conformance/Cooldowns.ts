@@ -71,20 +71,15 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
     title: "rule X4, P8: after a turn that a person sent to another target the next one has a change back",
     targets: TWO,
     turns: [
-      {
-        given: [overloaded, says(ANSWER)],
-        when: [{ at: 0, act: { switchesTo: SPARE } }],
-        follows: {
-          calls: TWO,
-          events: [
-            ...Rule.BEGUN,
-            { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND },
-            { type: "model-change", from: Rule.TARGET, to: SPARE },
-            ...Rule.answered(0)
-          ],
-          shown: ANSWER
-        }
-      },
+      Rule.turn(
+        [overloaded, says(ANSWER)],
+        [
+          { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND },
+          { type: "model-change", from: Rule.TARGET, to: SPARE },
+          ...Rule.answered(0)
+        ],
+        { when: [{ at: 0, act: { switchesTo: SPARE } }], calls: TWO, shown: ANSWER }
+      ),
       secondTurn([Rule.TARGET], returned)
     ],
     history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
@@ -95,18 +90,15 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
     targets: TWO,
     scale: 1,
     turns: [
-      {
-        given: [overloaded, badRequest],
-        follows: {
-          calls: TWO,
-          events: [
-            ...Rule.BEGUN,
-            Rule.atOnce(0, "overloaded"),
-            ...Rule.fallsBack(Rule.TARGET, SPARE),
-            ...Rule.failed("bad-request", { attempt: 0 })
-          ]
-        }
-      },
+      Rule.turn(
+        [overloaded, badRequest],
+        [
+          Rule.atOnce(0, "overloaded"),
+          ...Rule.fallsBack(Rule.TARGET, SPARE),
+          ...Rule.failed("bad-request", { attempt: 0 })
+        ],
+        { calls: TWO }
+      ),
       secondTurn(
         [SPARE],
         [
@@ -184,20 +176,17 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
       routing: { type: "fallback-chain", chains: { default: [SPARE] }, cooldown: "1 minute" }
     },
     targets: TWO,
-    // The second step has two seconds to begin.
     scale: 80,
-    given: [asks(4 * MINUTE, "retry-after"), takes(65 * SECOND, callsTool("send")), says(ANSWER)],
-    follows: {
-      calls: [Rule.TARGET, SPARE, SPARE],
-      events: [
-        ...Rule.BEGUN,
+    ...Rule.turn(
+      [asks(4 * MINUTE, "retry-after"), takes(65 * SECOND, callsTool("send")), says(ANSWER)],
+      [
         Rule.atOnce(0, "rate-limited"),
         ...TOOL_AT_SPARE.slice(Rule.BEGUN.length + 1),
         { type: "step-start", step: 1, target: SPARE },
         ...Rule.answered()
       ],
-      shown: ANSWER
-    },
+      { calls: [Rule.TARGET, SPARE, SPARE], shown: ANSWER }
+    ),
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
   },
   {
@@ -206,7 +195,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
     targets: TWO,
     scale: 1,
     turns: [
-      { given: [overloaded], follows: { events: [...Rule.BEGUN, ...Rule.failed("overloaded")] } },
+      Rule.turn([overloaded], Rule.failed("overloaded")),
       {
         prompt: null,
         given: [says(ANSWER)],

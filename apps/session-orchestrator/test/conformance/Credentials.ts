@@ -1,20 +1,11 @@
 /** Scenarios of a provider's keys: which is used, and how long one is set aside (rule P7). */
 import * as Answers from "./Answers.ts"
 import { SPARE, TWO, chain, movesOn } from "./ChainShapes.ts"
-import {
-  BEGUN,
-  type Pattern,
-  type Scenario,
-  TARGET,
-  answered,
-  atOnce,
-  failed,
-  fallsBack,
-  provedAt
-} from "./RuleScenario.ts"
+import * as Rule from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, exhausted, overloaded, says, takes } = Answers
+const { answered, atOnce, failed, fallsBack, provedAt, TARGET, turn } = Rule
 
 const KEYS = { scripted: ["KEY_1", "KEY_2"] } as const
 
@@ -22,7 +13,7 @@ const FIRST = `${TARGET}#KEY_1`
 const SECOND_KEY = `${TARGET}#KEY_2`
 
 /** The first key is used up, and the second takes over at once. */
-const switchedKey: Pattern = {
+const switchedKey: Rule.Pattern = {
   type: "provider-retry",
   attempt: 0,
   delayMs: 0,
@@ -30,15 +21,17 @@ const switchedKey: Pattern = {
   credential: "KEY_2"
 }
 
-export const scenarios: ReadonlyArray<Scenario> = [
+export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title:
       "rule P7: after a used-up quota the turn switches to another key of the same provider at once, with a retry event only",
     retry: { profile: "interactive" },
     credentials: KEYS,
     format: "anthropic",
-    given: [exhausted(HOUR), says(ANSWER)],
-    follows: { calls: [FIRST, SECOND_KEY], events: [...BEGUN, switchedKey, ...answered(0)], shown: ANSWER },
+    ...turn([exhausted(HOUR), says(ANSWER)], [switchedKey, ...answered(0)], {
+      calls: [FIRST, SECOND_KEY],
+      shown: ANSWER
+    }),
     history: ANSWERED
   },
   {
@@ -48,20 +41,12 @@ export const scenarios: ReadonlyArray<Scenario> = [
     // The second turn has this time to begin while the key is still limited.
     scale: 150,
     turns: [
-      {
-        given: [exhausted(8 * MINUTE), says(ANSWER)],
-        follows: { calls: [FIRST, SECOND_KEY], events: [...BEGUN, switchedKey, ...answered(0)], shown: ANSWER }
-      },
-      {
-        prompt: "And?",
-        given: [takes(9 * MINUTE, says(ANSWER))],
-        follows: { calls: [SECOND_KEY], events: [...BEGUN, ...answered()], shown: ANSWER }
-      },
-      {
-        prompt: "So?",
-        given: [says(ANSWER)],
-        follows: { calls: [FIRST], events: [...BEGUN, ...answered()], shown: ANSWER }
-      }
+      turn([exhausted(8 * MINUTE), says(ANSWER)], [switchedKey, ...answered(0)], {
+        calls: [FIRST, SECOND_KEY],
+        shown: ANSWER
+      }),
+      turn([takes(9 * MINUTE, says(ANSWER))], answered(), { prompt: "And?", calls: [SECOND_KEY], shown: ANSWER }),
+      turn([says(ANSWER)], answered(), { prompt: "So?", calls: [FIRST], shown: ANSWER })
     ],
     history: [...ANSWERED, "user: And?", `assistant: ${ANSWER}`, "user: So?", `assistant: ${ANSWER}`]
   },
@@ -100,11 +85,11 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "rule P6, P7: a reset beyond the cap fails the turn at once if no key is left",
     retry: { profile: "interactive" },
     credentials: KEYS,
-    given: [exhausted(10 * MINUTE), exhausted(2 * HOUR)],
-    follows: {
-      calls: [FIRST, SECOND_KEY],
-      events: [...BEGUN, switchedKey, ...failed("quota-exhausted", { attempt: 0 })]
-    },
+    ...turn(
+      [exhausted(10 * MINUTE), exhausted(2 * HOUR)],
+      [switchedKey, ...failed("quota-exhausted", { attempt: 0 })],
+      { calls: [FIRST, SECOND_KEY] }
+    ),
     history: ["user: Hello", "assistant (quota-exhausted):"]
   }
 ]

@@ -2,7 +2,7 @@
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { SPARE, THIRD, THREE, movesOn } from "./ChainShapes.ts"
-import { BEGUN, type Expected, type Scenario, TARGET, answered, atOnce, called, failed, waits } from "./RuleScenario.ts"
+import { type Expected, type Scenario, answered, atOnce, called, failed, TARGET, waits, turn } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { asks, callsTool, failsInStream, page, reset, says, silence, status } = Answers
@@ -77,13 +77,11 @@ const turning: ReadonlyArray<Scenario> = [
     title: `rule A1, A3, A4: after ${what} the turn switches to the next target at once`,
     retry: inTurn(),
     targets: THREE,
-    given: [answer, says(ANSWER)],
-    follows: {
+    ...turn([answer, says(ANSWER)], [...skips(0, reason, TARGET, SPARE), ...answered(0)], {
       calls: [TARGET, SPARE],
       asked: [["user: Hello"], ["user: Hello"]],
-      events: [...BEGUN, ...skips(0, reason, TARGET, SPARE), ...answered(0)],
       shown: ANSWER
-    },
+    }),
     history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
   })),
   ...(
@@ -96,11 +94,9 @@ const turning: ReadonlyArray<Scenario> = [
     title: `rule A1, A3, A4: ${what} is retried on the same target, ${when}`,
     retry: inTurn(),
     targets: THREE,
-    given: [answer, says(ANSWER)],
-    follows: {
-      events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs, reason }, ...answered(0)],
+    ...turn([answer, says(ANSWER)], [{ type: "provider-retry", attempt: 0, delayMs, reason }, ...answered(0)], {
       shown: ANSWER
-    },
+    }),
     history: ANSWERED
   })),
   movesOn({
@@ -122,27 +118,20 @@ const turning: ReadonlyArray<Scenario> = [
     title: "rule A2, A4: 3 attempts in all are one on each of three targets",
     retry: inTurn(),
     targets: THREE,
-    given: times(3, status(401, "auth")),
-    follows: {
-      calls: THREE,
-      events: [
-        ...BEGUN,
-        ...skips(0, "auth", TARGET, SPARE),
-        ...skips(1, "auth", SPARE, THIRD),
-        ...failed("auth", { attempt: 1 })
-      ]
-    },
+    ...turn(
+      times(3, status(401, "auth")),
+      [...skips(0, "auth", TARGET, SPARE), ...skips(1, "auth", SPARE, THIRD), ...failed("auth", { attempt: 1 })],
+      { calls: THREE }
+    ),
     history: ["user: Hello", `assistant at ${THIRD} (auth):`]
   },
   {
     title: "rule A4: a step begins at the turn's own target again",
     retry: inTurn(),
     targets: THREE,
-    given: [status(401, "auth"), callsTool("send"), says(ANSWER)],
-    follows: {
-      calls: [TARGET, SPARE, TARGET],
-      events: [
-        ...BEGUN,
+    ...turn(
+      [status(401, "auth"), callsTool("send"), says(ANSWER)],
+      [
         ...skips(0, "auth", TARGET, SPARE),
         { type: "retry-end", success: true, attempt: 0 },
         ...called("send", true),
@@ -150,8 +139,8 @@ const turning: ReadonlyArray<Scenario> = [
         "step-start",
         ...answered()
       ],
-      shown: ANSWER
-    },
+      { calls: [TARGET, SPARE, TARGET], shown: ANSWER }
+    ),
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
   },
   movesOn({
@@ -188,11 +177,9 @@ const turning: ReadonlyArray<Scenario> = [
     title: "rule A5: a success clears the cycle",
     retry: { ...CYCLING, routing: { type: "round-robin", targets: [TARGET, SPARE] } },
     targets: [TARGET, SPARE],
-    given: [asks(7 * SECOND, "retry-after"), callsTool("send"), asks(5 * SECOND, "retry-after"), says(ANSWER)],
-    follows: {
-      calls: [TARGET, SPARE, TARGET, SPARE],
-      events: [
-        ...BEGUN,
+    ...turn(
+      [asks(7 * SECOND, "retry-after"), callsTool("send"), asks(5 * SECOND, "retry-after"), says(ANSWER)],
+      [
         ...skips(0, "rate-limited", TARGET, SPARE),
         { type: "retry-end", success: true, attempt: 0 },
         ...called("send", true),
@@ -201,8 +188,8 @@ const turning: ReadonlyArray<Scenario> = [
         ...skips(0, "rate-limited", TARGET, SPARE),
         ...answered(0)
       ],
-      shown: ANSWER
-    },
+      { calls: [TARGET, SPARE, TARGET, SPARE], shown: ANSWER }
+    ),
     history: [
       "user: Hello",
       `assistant at ${SPARE}: calls send`,
@@ -214,19 +201,18 @@ const turning: ReadonlyArray<Scenario> = [
     title: "rule A5: there is no wait if no attempt is left",
     retry: inTurn(),
     targets: THREE,
-    given: times(3, limited),
-    follows: {
-      calls: THREE,
-      events: [
-        ...BEGUN,
+    ...turn(
+      times(3, limited),
+      [
         ...skips(0, "rate-limited", TARGET, SPARE),
         ...skips(1, "rate-limited", SPARE, THIRD),
         { type: "retry-end", success: false, attempt: 1 },
         "message",
         { type: "error", reason: "rate-limited" },
         { type: "turn-end", status: "failed", attempts: 3, sleptMs: 0 }
-      ]
-    },
+      ],
+      { calls: THREE }
+    ),
     history: ["user: Hello", `assistant at ${THIRD} (rate-limited):`]
   },
   movesOn({
@@ -252,12 +238,10 @@ const tools: ReadonlyArray<Scenario> = [
   {
     title: "rule A10: a malformed tool call is answered to the model, and the turn continues",
     format: "anthropic",
-    given: [Answers.callsBadly("send"), says(ANSWER)],
-    follows: {
+    ...turn([Answers.callsBadly("send"), says(ANSWER)], [...called("send", true), "step-start", ...answered()], {
       asked: [["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
-      events: [...BEGUN, ...called("send", true), "step-start", ...answered()],
       shown: ANSWER
-    },
+    }),
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   }
 ]

@@ -1,7 +1,7 @@
 /** Scenarios of the truth about a failure (rules C), as a turn shows it. */
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Pattern, type Scenario, answered } from "./RuleScenario.ts"
+import { type Pattern, type Scenario, answered, turn } from "./RuleScenario.ts"
 import { ANSWER, MINUTE, SECOND, endsIn, outlives } from "./Shapes.ts"
 
 const { says } = Answers
@@ -98,10 +98,9 @@ const streams: ReadonlyArray<Scenario> = [
   {
     title: "rule C7: a whole one is run",
     format: "anthropic",
-    given: [Answers.callsTool("send"), says(ANSWER)],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [Answers.callsTool("send"), says(ANSWER)],
+      [
         { type: "tool-call", toolName: "send" },
         "usage",
         "message",
@@ -110,8 +109,8 @@ const streams: ReadonlyArray<Scenario> = [
         "step-start",
         ...answered()
       ],
-      shown: ANSWER
-    },
+      { shown: ANSWER }
+    ),
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   },
   outlives(

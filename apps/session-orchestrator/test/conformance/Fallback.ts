@@ -1,29 +1,20 @@
 /** Scenarios of fallback chains: which target takes over (rule P8). */
 import * as Answers from "./Answers.ts"
 import { AT_SPARE, SPARE, THIRD, THREE, TWO, chain, movesOn, takenOver } from "./ChainShapes.ts"
-import {
-  BEGUN,
-  type Expected,
-  type Scenario,
-  TARGET,
-  answered,
-  atOnce,
-  failed,
-  fallsBack,
-  provedAt
-} from "./RuleScenario.ts"
+import * as Rule from "./RuleScenario.ts"
 import { ANSWER, SECOND, endsIn, times } from "./Shapes.ts"
 
 const { asks, breaksOff, overloaded, says, status, words } = Answers
+const { answered, atOnce, failed, fallsBack, provedAt, TARGET, turn } = Rule
 
 /** The primary has failed, and so has its fallback: the turn waits. */
-const bothDown: ReadonlyArray<Expected> = [
+const bothDown: ReadonlyArray<Rule.Expected> = [
   atOnce(0, "overloaded"),
   ...fallsBack(TARGET, SPARE),
   { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, target: SPARE }
 ]
 
-export const scenarios: ReadonlyArray<Scenario> = [
+export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title:
       "rule P8, P11: after a failure the turn switches at once to the next target of the chain, with an event, and another one at its first answer",
@@ -38,20 +29,17 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "rule P8: a chain is gone down, one by one, without a wait",
     retry: chain(SPARE, THIRD),
     targets: THREE,
-    given: [overloaded, Answers.reset, says(ANSWER)],
-    follows: {
-      calls: THREE,
-      asked: times(3, overloaded).map(() => ["user: Hello"]),
-      events: [
-        ...BEGUN,
+    ...turn(
+      [overloaded, Answers.reset, says(ANSWER)],
+      [
         { type: "provider-retry", attempt: 0, delayMs: 0, reason: "overloaded", target: TARGET },
         ...fallsBack(TARGET, SPARE),
         { type: "provider-retry", attempt: 1, delayMs: 0, reason: "network", target: SPARE },
         ...fallsBack(SPARE, THIRD),
         ...provedAt(THIRD, 1)
       ],
-      shown: ANSWER
-    },
+      { calls: THREE, asked: times(3, overloaded).map(() => ["user: Hello"]), shown: ANSWER }
+    ),
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
   movesOn({
@@ -83,11 +71,11 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "rule P8, P11: a chain of targets that all fail ends with the last error, and no fallback has succeeded",
     retry: { ...chain(SPARE), maxRetries: 1 },
     targets: TWO,
-    given: [overloaded, status(503, "unavailable")],
-    follows: {
-      calls: TWO,
-      events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...failed("overloaded", { attempt: 0 })]
-    },
+    ...turn(
+      [overloaded, status(503, "unavailable")],
+      [atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...failed("overloaded", { attempt: 0 })],
+      { calls: TWO }
+    ),
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
   movesOn({
@@ -135,13 +123,11 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SPARE, THIRD),
     targets: THREE,
     models: { [SPARE]: { contextWindow: 8 }, [THIRD]: { contextWindow: 100_000 } },
-    prompt: "one two three four five six seven eight nine ten eleven twelve",
-    given: [overloaded, says(ANSWER)],
-    follows: {
+    ...turn([overloaded, says(ANSWER)], [atOnce(0, "overloaded"), ...fallsBack(TARGET, THIRD), ...provedAt(THIRD, 0)], {
+      prompt: "one two three four five six seven eight nine ten eleven twelve",
       calls: [TARGET, THIRD],
-      events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, THIRD), ...provedAt(THIRD, 0)],
       shown: ANSWER
-    },
+    }),
     history: [
       "user: one two three four five six seven eight nine ten eleven twelve",
       `assistant at ${THIRD}: ${ANSWER}`
@@ -169,12 +155,11 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "rule P11, P14: one who cancels it ends the turn with the error of the target that failed last",
     retry: chain(SPARE),
     targets: TWO,
-    given: [overloaded, status(503, "unavailable")],
-    when: [{ at: 1, act: "abort-retry" }],
-    follows: {
-      calls: TWO,
-      events: [...BEGUN, ...bothDown, ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })]
-    },
+    ...turn(
+      [overloaded, status(503, "unavailable")],
+      [...bothDown, ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })],
+      { when: [{ at: 1, act: "abort-retry" }], calls: TWO }
+    ),
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
   {
@@ -182,29 +167,24 @@ export const scenarios: ReadonlyArray<Scenario> = [
       "rule P15: if retries are switched off during a wait, the next failure ends the turn, even with a fallback left",
     retry: chain(SPARE),
     targets: TWO,
-    given: [overloaded, overloaded, overloaded],
-    when: [
-      { at: 1, act: "auto-retry off" },
-      { at: 1, act: "retry-now" }
-    ],
-    follows: {
-      calls: [TARGET, SPARE, TARGET],
-      events: [
-        ...BEGUN,
-        ...bothDown,
-        { type: "model-change", from: SPARE, to: TARGET },
-        ...failed("overloaded", { attempt: 1 })
-      ]
-    },
+    ...turn(
+      [overloaded, overloaded, overloaded],
+      [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...failed("overloaded", { attempt: 1 })],
+      {
+        when: [
+          { at: 1, act: "auto-retry off" },
+          { at: 1, act: "retry-now" }
+        ],
+        calls: [TARGET, SPARE, TARGET]
+      }
+    ),
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
     title: "rule P15: switched off, nothing takes over",
     retry: chain(SPARE),
     targets: TWO,
-    given: [overloaded],
-    when: [{ at: "start", act: "auto-retry off" }],
-    follows: { events: [...BEGUN, ...failed("overloaded")] },
+    ...turn([overloaded], failed("overloaded"), { when: [{ at: "start", act: "auto-retry off" }] }),
     history: ["user: Hello", "assistant (overloaded):"]
   }
 ]

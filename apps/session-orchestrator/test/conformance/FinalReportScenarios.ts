@@ -1,49 +1,34 @@
 /** Scenarios of turns that have to end with a report (rules A9, A13, A14). */
 import * as Answers from "./Answers.ts"
-import {
-  AT_LIMIT,
-  GOOD,
-  GO_ON,
-  HANDED_IN,
-  NEITHER,
-  REPORTING,
-  ends,
-  failedFor,
-  failsWith,
-  refused,
-  reported,
-  SPENT,
-  spent,
-  END_NOW
-} from "./ReportShapes.ts"
-import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, aborted, atOnce, called } from "./RuleScenario.ts"
+import * as Report from "./ReportShapes.ts"
+import { type Scenario, aborted, atOnce, called, TARGET, turn } from "./RuleScenario.ts"
 import { SECOND } from "./Shapes.ts"
 
 const { callsTool, failsInStream, overloaded, reports, says, status, REPORT } = Answers
+const { AT_LIMIT, END_NOW, GOOD, GO_ON, HANDED_IN, NEITHER, REPORTING, SPENT } = Report
+const { ends, failedFor, failsWith, refused, reported, spent } = Report
 
 const guidance: ReadonlyArray<Scenario> = [
   {
     title: "rule A13: a report that is handed in ends the turn, and is in its seal",
     retry: REPORTING,
     format: "anthropic",
-    given: [reports(GOOD)],
-    follows: { offered: [[REPORT]], events: [...BEGUN, ...reported()] },
+    ...turn([reports(GOOD)], reported(), { offered: [[REPORT]] }),
     history: ["user: Hello", ...HANDED_IN]
   },
   {
     title: "rule A13: so does an answer that is a report as a whole",
     retry: REPORTING,
-    given: [says(JSON.stringify(GOOD))],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [says(JSON.stringify(GOOD))],
+      [
         "text-delta",
         "usage",
         "message",
         { type: "turn-end", status: "completed", report: { source: "tool-message", success: true, content: GOOD } }
       ],
-      shown: JSON.stringify(GOOD)
-    },
+      { shown: JSON.stringify(GOOD) }
+    ),
     history: ["user: Hello", `assistant: ${JSON.stringify(GOOD)}`]
   },
   {
@@ -51,12 +36,10 @@ const guidance: ReadonlyArray<Scenario> = [
       "rule A9, A15: an answer of words alone is retried: the model gets the guidance, and nothing else of the attempt",
     retry: REPORTING,
     format: "anthropic",
-    given: [says("All is well."), reports(GOOD)],
-    follows: {
+    ...turn([says("All is well."), reports(GOOD)], [...refused(0, true), ...reported(0)], {
       asked: [["user: Hello"], ["user: Hello", `user: ${failedFor(NEITHER, GO_ON)}`]],
-      events: [...BEGUN, ...refused(0, true), ...reported(0)],
       shown: "All is well."
-    },
+    }),
     history: [
       "user: Hello",
       "assistant (invalid-response): All is well.",
@@ -68,18 +51,11 @@ const guidance: ReadonlyArray<Scenario> = [
     title: "rule A9, P12: the guidance of one turn is not in the context of the next",
     retry: REPORTING,
     turns: [
-      {
-        given: [says("All is well."), reports(GOOD)],
-        follows: { events: [...BEGUN, ...refused(0, true), ...reported(0)], shown: "All is well." }
-      },
-      {
+      turn([says("All is well."), reports(GOOD)], [...refused(0, true), ...reported(0)], { shown: "All is well." }),
+      turn([reports(GOOD)], reported(), {
         prompt: "And?",
-        given: [reports(GOOD)],
-        follows: {
-          asked: [["user: Hello", `assistant calls ${REPORT}`, "tool", "user: And?"]],
-          events: [...BEGUN, ...reported()]
-        }
-      }
+        asked: [["user: Hello", `assistant calls ${REPORT}`, "tool", "user: And?"]]
+      })
     ],
     history: [
       "user: Hello",
@@ -93,17 +69,16 @@ const guidance: ReadonlyArray<Scenario> = [
   {
     title: "rule A9: its retries belong to one chain with those of an outage",
     retry: { ...REPORTING, maxRetries: 4 },
-    given: [says("Well."), Answers.reset, failsInStream("overloaded"), reports(GOOD)],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [says("Well."), Answers.reset, failsInStream("overloaded"), reports(GOOD)],
+      [
         ...refused(0, true),
         { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND },
         atOnce(2, "overloaded"),
         ...reported(2)
       ],
-      shown: "Well."
-    },
+      { shown: "Well." }
+    ),
     history: ["user: Hello", "assistant (invalid-response): Well.", `told: ${failedFor(NEITHER, GO_ON)}`, ...HANDED_IN]
   },
   {
@@ -115,19 +90,18 @@ const guidance: ReadonlyArray<Scenario> = [
     },
     targets: [TARGET, "spare/m", "third/m"],
     models: { "spare/m": { tools: false } },
-    given: [overloaded, reports(GOOD)],
-    follows: {
-      calls: [TARGET, "third/m"],
-      events: [
-        ...BEGUN,
+    ...turn(
+      [overloaded, reports(GOOD)],
+      [
         atOnce(0, "overloaded"),
         { type: "retry-fallback-applied", from: TARGET, to: "third/m" },
         "model-change",
         { type: "retry-end", success: true, attempt: 0 },
         { type: "retry-fallback-succeeded", model: "third/m" },
         ...reported()
-      ]
-    },
+      ],
+      { calls: [TARGET, "third/m"] }
+    ),
     history: ["user: Hello", `assistant at third/m: calls ${REPORT}`, `tool: ${REPORT}`]
   }
 ]
@@ -143,20 +117,16 @@ const chained: ReadonlyArray<Scenario> = [
     },
     targets: [TARGET, "spare/m"],
     turns: [
-      {
-        given: [says("Well."), reports(GOOD)],
-        follows: {
-          calls: [TARGET, TARGET],
-          events: [
-            ...BEGUN,
-            ...refused(0, true).slice(0, -1),
-            { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND, reason: "invalid-response" },
-            ...reported(0)
-          ],
-          shown: "Well."
-        }
-      },
-      { prompt: "And?", given: [reports(GOOD)], follows: { calls: [TARGET], events: [...BEGUN, ...reported()] } }
+      turn(
+        [says("Well."), reports(GOOD)],
+        [
+          ...refused(0, true).slice(0, -1),
+          { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND, reason: "invalid-response" },
+          ...reported(0)
+        ],
+        { calls: [TARGET, TARGET], shown: "Well." }
+      ),
+      turn([reports(GOOD)], reported(), { prompt: "And?", calls: [TARGET] })
     ],
     history: [
       "user: Hello",
@@ -197,25 +167,18 @@ const chained: ReadonlyArray<Scenario> = [
     title: "rule M1, A9: a manual retry begins without the earlier guidance",
     retry: { ...REPORTING, maxRetries: 2 },
     turns: [
-      {
-        given: [says("One."), says("Two."), says("Three."), says("Four.")],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...refused(0, true),
-            ...spent(0, 1),
-            ...refused(0, true),
-            "text-delta",
-            ...failsWith("invalid-response", `After 4 attempt(s), in step 2: ${NEITHER}`, 0)
-          ],
-          shown: "One.Two.Three.Four."
-        }
-      },
-      {
-        prompt: null,
-        given: [reports(GOOD)],
-        follows: { asked: [["user: Hello"]], events: [...BEGUN_AGAIN, ...reported()] }
-      }
+      turn(
+        [says("One."), says("Two."), says("Three."), says("Four.")],
+        [
+          ...refused(0, true),
+          ...spent(0, 1),
+          ...refused(0, true),
+          "text-delta",
+          ...failsWith("invalid-response", `After 4 attempt(s), in step 2: ${NEITHER}`, 0)
+        ],
+        { shown: "One.Two.Three.Four." }
+      ),
+      turn([reports(GOOD)], reported(), { prompt: null, asked: [["user: Hello"]] })
     ],
     history: [
       "user: Hello",
@@ -235,10 +198,9 @@ const failing: ReadonlyArray<Scenario> = [
   {
     title: "rule A14: if words used up all attempts, a synthetic report has the reason",
     retry: REPORTING,
-    given: [says("One."), says("Two."), says("Three."), says("Four."), says("Five."), says("Six.")],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [says("One."), says("Two."), says("Three."), says("Four."), says("Five."), says("Six.")],
+      [
         ...refused(0, true),
         ...refused(1, true),
         ...spent(1, 1),
@@ -247,8 +209,8 @@ const failing: ReadonlyArray<Scenario> = [
         "text-delta",
         ...failsWith("invalid-response", `After 6 attempt(s), in step 2: ${NEITHER}`, 1)
       ],
-      shown: "One.Two.Three.Four.Five.Six."
-    },
+      { shown: "One.Two.Three.Four.Five.Six." }
+    ),
     history: [
       "user: Hello",
       "assistant (invalid-response): One.",
@@ -269,12 +231,11 @@ const failing: ReadonlyArray<Scenario> = [
       "rule A14: when all attempts were spent on words, a last step offers the report alone, and may mend the turn",
     retry: REPORTING,
     tools: ["look"],
-    given: [says("One."), says("Two."), says("Three."), reports(GOOD)],
-    follows: {
-      offered: [["look", REPORT], ["look", REPORT], ["look", REPORT], [REPORT]],
-      events: [...BEGUN, ...refused(0, true), ...refused(1, true), ...spent(1, 1), ...reported()],
-      shown: "One.Two.Three."
-    },
+    ...turn(
+      [says("One."), says("Two."), says("Three."), reports(GOOD)],
+      [...refused(0, true), ...refused(1, true), ...spent(1, 1), ...reported()],
+      { offered: [["look", REPORT], ["look", REPORT], ["look", REPORT], [REPORT]], shown: "One.Two.Three." }
+    ),
     history: [
       "user: Hello",
       "assistant (invalid-response): One.",
@@ -290,33 +251,30 @@ const failing: ReadonlyArray<Scenario> = [
     title: "rule A14: the same when an outage ends the turn, in whichever step",
     retry: { ...REPORTING, profile: "interactive", maxRetries: 1 },
     tools: ["look"],
-    given: [callsTool("look"), overloaded, overloaded],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [callsTool("look"), overloaded, overloaded],
+      [
         ...called("look", false),
         "step-start",
         { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND },
         ...failsWith("overloaded", `After 3 attempt(s), in step 2: ${Answers.OVERLOADED}`, 0)
       ]
-    },
+    ),
     history: ["user: Hello", "assistant: calls look", "tool: look", "assistant (overloaded):"]
   },
   {
     title: "rule A14: and when nothing is retried at all",
     retry: { ...REPORTING, profile: "overnight" },
     format: "anthropic",
-    given: [status(401, "auth")],
-    follows: { events: [...BEGUN, ...failsWith("auth", "After 1 attempt(s), in step 1: invalid x-api-key")] },
+    ...turn([status(401, "auth")], failsWith("auth", "After 1 attempt(s), in step 1: invalid x-api-key")),
     history: ["user: Hello", "assistant (auth):"]
   },
   {
     title: "rule A13: an accepted report is in the seal, whatever the outcome of the calls beside it",
     retry: REPORTING,
-    given: [Answers.callsTools([REPORT, GOOD], ["send", {}])],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [Answers.callsTools([REPORT, GOOD], ["send", {}])],
+      [
         { type: "tool-call", toolName: REPORT },
         { type: "tool-call", toolName: "send" },
         "message",
@@ -325,15 +283,15 @@ const failing: ReadonlyArray<Scenario> = [
         "message",
         ends
       ]
-    },
+    ),
     history: ["user: Hello", `assistant: calls ${REPORT} calls send`, `tool: ${REPORT}, tool: send failed`]
   },
   {
     title: "rule A14, P14: an aborted turn has no synthetic report",
     retry: { ...REPORTING, profile: "overnight" },
-    given: [overloaded],
-    when: [{ at: 0, act: "abort" }],
-    follows: { events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND }, ...aborted(0)] },
+    ...turn([overloaded], [{ type: "provider-retry", attempt: 0, delayMs: 5 * SECOND }, ...aborted(0)], {
+      when: [{ at: 0, act: "abort" }]
+    }),
     history: ["user: Hello", "assistant (aborted):"]
   }
 ]

@@ -1,24 +1,12 @@
 /** Scenarios of a turn's last step, and of what makes a step the last (rules A11, A12). */
 import * as Answers from "./Answers.ts"
-import {
-  AT_LIMIT,
-  END_NOW,
-  FULL,
-  GOOD,
-  HANDED_IN,
-  INVALID,
-  MENDING,
-  NEITHER,
-  OTHER_TOOL,
-  REPORTING,
-  failedFor,
-  refused,
-  reported
-} from "./ReportShapes.ts"
-import { BEGUN, type Expected, type Scenario, called } from "./RuleScenario.ts"
+import * as Report from "./ReportShapes.ts"
+import { type Expected, type Scenario, BEGUN, called, turn } from "./RuleScenario.ts"
 import { times } from "./Shapes.ts"
 
 const { callsBadly, callsTool, overloaded, reports, says, REPORT } = Answers
+const { AT_LIMIT, END_NOW, FULL, GOOD, HANDED_IN, INVALID, MENDING, NEITHER, OTHER_TOOL, REPORTING } = Report
+const { failedFor, refused, reported } = Report
 
 /** Two steps have called a tool, and the third can only call the report's tool. */
 const thirdIsLast = (cause: "max-turns" | "context"): ReadonlyArray<Expected> => [
@@ -139,11 +127,9 @@ const limits: ReadonlyArray<Scenario> = [
     title: "rule A11: without a report to give the last step has no tools, and its words are the answer",
     retry: { profile: "cycling", maxTurns: 2 },
     tools: ["look"],
-    given: [callsTool("look"), says("Well.")],
-    follows: {
-      offered: [["look"], []],
-      events: [
-        ...BEGUN,
+    ...turn(
+      [callsTool("look"), says("Well.")],
+      [
         ...called("look", false),
         { type: "final-turn", step: 1, cause: "max-turns" },
         "message",
@@ -153,8 +139,8 @@ const limits: ReadonlyArray<Scenario> = [
         "message",
         { type: "turn-end", status: "completed" }
       ],
-      shown: "Well."
-    },
+      { offered: [["look"], []], shown: "Well." }
+    ),
     history: [
       "user: Hello",
       "assistant: calls look",
@@ -177,35 +163,35 @@ const malformed: ReadonlyArray<Scenario> = [
     retry: { ...REPORTING, maxTurns: 9 },
     tools: ["look"],
     format: "anthropic",
-    given: [answer, reports(GOOD)],
-    follows: {
-      offered: [["look", REPORT], [REPORT]],
-      asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]],
-      events: [
-        ...BEGUN,
+    ...turn(
+      [answer, reports(GOOD)],
+      [
         ...called(REPORT, true),
         { type: "final-turn", step: 1, cause: "malformed-report" },
         "message",
         "step-start",
         ...reported()
-      ]
-    },
+      ],
+      {
+        offered: [["look", REPORT], [REPORT]],
+        asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]]
+      }
+    ),
     history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${MENDING}`, ...HANDED_IN]
   })),
   {
     title: "rule A12: it makes no turn longer",
     retry: { ...REPORTING, maxTurns: 2 },
-    given: [reports({}), reports(GOOD)],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [reports({}), reports(GOOD)],
+      [
         ...called(REPORT, true),
         { type: "final-turn", step: 1, cause: "max-turns" },
         "message",
         "step-start",
         ...reported()
       ]
-    },
+    ),
     history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${AT_LIMIT}`, ...HANDED_IN]
   }
 ]

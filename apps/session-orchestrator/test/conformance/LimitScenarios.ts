@@ -1,7 +1,7 @@
 /** Scenarios of quotas and rate limits: their scope and their end (rules C12, P7, P8). */
 import * as Answers from "./Answers.ts"
 import { SPARE, chain, movesOn } from "./ChainShapes.ts"
-import { BEGUN, type Scenario, TARGET, answered, atOnce, fallsBack, provedAt, providerOf } from "./RuleScenario.ts"
+import { type Scenario, answered, atOnce, fallsBack, provedAt, providerOf, TARGET, turn } from "./RuleScenario.ts"
 import { ANSWER, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, exhausted, overloaded, says, status, words } = Answers
@@ -47,21 +47,17 @@ export const scenarios: ReadonlyArray<Scenario> = [
     credentials: KEYS,
     scale: 1,
     turns: [
-      {
-        given: [exhausted(3 * HOUR), exhausted(3 * HOUR), says(ANSWER)],
-        follows: {
-          calls: [FIRST, SMALL_KEY, SPARE],
-          events: [
-            ...BEGUN,
-            atOnce(0, "quota-exhausted"),
-            ...fallsBack(TARGET, SMALL),
-            atOnce(1, "quota-exhausted"),
-            ...fallsBack(SMALL, SPARE),
-            ...provedAt(SPARE, 1)
-          ],
-          shown: ANSWER
-        }
-      },
+      turn(
+        [exhausted(3 * HOUR), exhausted(3 * HOUR), says(ANSWER)],
+        [
+          atOnce(0, "quota-exhausted"),
+          ...fallsBack(TARGET, SMALL),
+          atOnce(1, "quota-exhausted"),
+          ...fallsBack(SMALL, SPARE),
+          ...provedAt(SPARE, 1)
+        ],
+        { calls: [FIRST, SMALL_KEY, SPARE], shown: ANSWER }
+      ),
       {
         prompt: "And?",
         given: [says(ANSWER)],
@@ -88,27 +84,18 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SPARE),
     targets: [TARGET, SPARE],
     turns: [
-      {
-        given: [asks(10 * MINUTE, "retry-after"), overloaded, says(ANSWER)],
-        when: [{ at: 1, act: { switchesTo: TARGET } }],
-        follows: {
-          calls: [TARGET, SPARE, TARGET],
-          events: [
-            ...BEGUN,
-            atOnce(0, "rate-limited"),
-            ...fallsBack(TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
-            { type: "model-change", from: SPARE, to: TARGET },
-            ...answered(1)
-          ],
-          shown: ANSWER
-        }
-      },
-      {
-        prompt: "And?",
-        given: [says(ANSWER)],
-        follows: { calls: [TARGET], events: [...BEGUN, ...answered()], shown: ANSWER }
-      }
+      turn(
+        [asks(10 * MINUTE, "retry-after"), overloaded, says(ANSWER)],
+        [
+          atOnce(0, "rate-limited"),
+          ...fallsBack(TARGET, SPARE),
+          { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+          { type: "model-change", from: SPARE, to: TARGET },
+          ...answered(1)
+        ],
+        { when: [{ at: 1, act: { switchesTo: TARGET } }], calls: [TARGET, SPARE, TARGET], shown: ANSWER }
+      ),
+      turn([says(ANSWER)], answered(), { prompt: "And?", calls: [TARGET], shown: ANSWER })
     ],
     history: ["user: Hello", `assistant: ${ANSWER}`, "user: And?", `assistant: ${ANSWER}`]
   }

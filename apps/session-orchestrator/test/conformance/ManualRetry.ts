@@ -6,11 +6,11 @@ import { ANSWER, SECOND, outlives } from "./Shapes.ts"
 const { breaksOff, overloaded, says, status } = Answers
 
 /** A manual retry that is answered; the model got nothing but the prompt. */
-const again: Rule.Turn = {
+const again: Rule.Turn = Rule.turn([says(ANSWER)], Rule.answered(), {
   prompt: null,
-  given: [says(ANSWER)],
-  follows: { asked: [["user: Hello"]], events: [...Rule.BEGUN_AGAIN, ...Rule.answered()], shown: ANSWER }
-}
+  asked: [["user: Hello"]],
+  shown: ANSWER
+})
 
 const STEP: ReadonlyArray<Rule.Expected> = ["tool-call", "usage", "message", "tool-result", "message", "step-start"]
 
@@ -20,31 +20,24 @@ const manual: ReadonlyArray<Rule.Scenario> = [
   {
     title: "rule M1: after an error before content it runs the model again from the last user message",
     format: "anthropic",
-    turns: [{ given: [status(401, "auth")], follows: { events: [...Rule.BEGUN, ...Rule.failed("auth")] } }, again],
+    turns: [Rule.turn([status(401, "auth")], Rule.failed("auth")), again],
     history: ["user: Hello", "assistant (auth):", `assistant: ${ANSWER}`]
   },
   {
     title:
       "rule M1: after an answer that broke off it runs the prompt again: the partial text stays in the history, and the model never gets it",
     format: "anthropic",
-    turns: [
-      {
-        given: [breaksOff("Half of")],
-        follows: { events: [...Rule.BEGUN, "text-delta", ...Rule.failed("network")], shown: "Half of" }
-      },
-      again
-    ],
+    turns: [Rule.turn([breaksOff("Half of")], ["text-delta", ...Rule.failed("network")], { shown: "Half of" }), again],
     history: ["user: Hello", "assistant (network): Half of", `assistant: ${ANSWER}`]
   },
   {
     title: "rule M1: after an abort in the middle of an answer",
     format: "anthropic",
     turns: [
-      {
-        given: [Answers.holds("Half of")],
+      Rule.turn([Answers.holds("Half of")], ["text-delta", ...Rule.aborted()], {
         when: [{ at: "held", act: "abort" }],
-        follows: { events: [...Rule.BEGUN, "text-delta", ...Rule.aborted()], shown: "Half of" }
-      },
+        shown: "Half of"
+      }),
       again
     ],
     history: ["user: Hello", "assistant (aborted): Half of", `assistant: ${ANSWER}`]
@@ -52,11 +45,7 @@ const manual: ReadonlyArray<Rule.Scenario> = [
   {
     title: "rule M1: after an abort in a wait",
     turns: [
-      {
-        given: [overloaded],
-        when: [{ at: 0, act: "abort" }],
-        follows: { events: [...Rule.BEGUN, ...Rule.waits(5 * SECOND), ...Rule.aborted(0)] }
-      },
+      Rule.turn([overloaded], [...Rule.waits(5 * SECOND), ...Rule.aborted(0)], { when: [{ at: 0, act: "abort" }] }),
       again
     ],
     history: ["user: Hello", "assistant (aborted):", `assistant: ${ANSWER}`]
@@ -65,38 +54,24 @@ const manual: ReadonlyArray<Rule.Scenario> = [
     title: "rule M1, P10: after retries that were exhausted, with retries of its own that count from 0",
     retry: { ...INTERACTIVE, maxRetries: 1 },
     turns: [
-      {
-        given: [overloaded, overloaded],
-        follows: { events: [...Rule.BEGUN, ...Rule.waits(2 * SECOND), ...Rule.failed("overloaded", { attempt: 0 })] }
-      },
-      {
+      Rule.turn([overloaded, overloaded], [...Rule.waits(2 * SECOND), ...Rule.failed("overloaded", { attempt: 0 })]),
+      Rule.turn([overloaded, says(ANSWER)], [...Rule.waits(2 * SECOND), ...Rule.answered(0)], {
         prompt: null,
-        given: [overloaded, says(ANSWER)],
-        follows: {
-          asked: [["user: Hello"], ["user: Hello"]],
-          events: [...Rule.BEGUN_AGAIN, ...Rule.waits(2 * SECOND), ...Rule.answered(0)],
-          shown: ANSWER
-        }
-      }
+        asked: [["user: Hello"], ["user: Hello"]],
+        shown: ANSWER
+      })
     ],
     history: ["user: Hello", "assistant (overloaded):", `assistant: ${ANSWER}`]
   },
   {
     title: "rule M1, P12: after several manual retries the model still gets none of the failed responses",
     turns: [
-      {
-        given: [breaksOff("One")],
-        follows: { events: [...Rule.BEGUN, "text-delta", ...Rule.failed("network")], shown: "One" }
-      },
-      {
+      Rule.turn([breaksOff("One")], ["text-delta", ...Rule.failed("network")], { shown: "One" }),
+      Rule.turn([breaksOff("Two")], ["text-delta", ...Rule.failed("network")], {
         prompt: null,
-        given: [breaksOff("Two")],
-        follows: {
-          asked: [["user: Hello"]],
-          events: [...Rule.BEGUN_AGAIN, "text-delta", ...Rule.failed("network")],
-          shown: "Two"
-        }
-      },
+        asked: [["user: Hello"]],
+        shown: "Two"
+      }),
       again
     ],
     history: ["user: Hello", "assistant (network): One", "assistant (network): Two", `assistant: ${ANSWER}`]
@@ -105,19 +80,14 @@ const manual: ReadonlyArray<Rule.Scenario> = [
     title: "rule M1: after an error in a later step it keeps the steps that were finished",
     format: "anthropic",
     turns: [
-      {
-        given: [Answers.callsTool("send"), breaksOff("Half of")],
-        follows: { events: [...Rule.BEGUN, ...STEP, "text-delta", ...Rule.failed("network")], shown: "Half of" }
-      },
-      {
+      Rule.turn([Answers.callsTool("send"), breaksOff("Half of")], [...STEP, "text-delta", ...Rule.failed("network")], {
+        shown: "Half of"
+      }),
+      Rule.turn([says(ANSWER)], Rule.answered(), {
         prompt: null,
-        given: [says(ANSWER)],
-        follows: {
-          asked: [["user: Hello", "assistant calls send", "tool"]],
-          events: [...Rule.BEGUN_AGAIN, ...Rule.answered()],
-          shown: ANSWER
-        }
-      }
+        asked: [["user: Hello", "assistant calls send", "tool"]],
+        shown: ANSWER
+      })
     ],
     history: [
       "user: Hello",

@@ -1,6 +1,6 @@
 /** Scenarios of stepped backoff within a budget: the default profile (rules D). */
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Scenario, aborted, answered, waits } from "./RuleScenario.ts"
+import { type Scenario, aborted, answered, turn, waits } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, HOUR, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { OVERLOADED, badGateway, overloaded, says } = Answers
@@ -18,33 +18,31 @@ const schedule: ReadonlyArray<Scenario> = [
   {
     title: "rule D1, D7: a dead endpoint is called 22 times in 7 h 31 min 45 s, and then its last error ends the turn",
     scale: 5_000,
-    given: [...times(20, overloaded), badGateway, overloaded],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [...times(20, overloaded), badGateway, overloaded],
+      [
         ...waits(...NIGHT),
         { type: "retry-end", success: false, attempt: 20, finalError: OVERLOADED },
         "message",
         { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
         { type: "turn-end", status: "failed", attempts: 22, sleptMs: 27_105 * SECOND }
       ]
-    },
+    ),
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
     title: "rule D1: with a clipped budget the last wait is the rest of 8 h: 22 retries, to the millisecond",
     scale: 5_000,
     retry: { budget: { clip: true } },
-    given: [...times(22, overloaded), says(ANSWER)],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [...times(22, overloaded), says(ANSWER)],
+      [
         ...waits(...NIGHT, 1_695 * SECOND),
         ...answered(21).slice(0, -1),
         { type: "turn-end", status: "completed", attempts: 23, sleptMs: 8 * HOUR }
       ],
-      shown: ANSWER
-    },
+      { shown: ANSWER }
+    ),
     history: ANSWERED
   }
 ]
@@ -141,19 +139,12 @@ const told: ReadonlyArray<Scenario> = [
   {
     title: "rule D6: a wait leaves nothing in the history, and nothing in the next prompt",
     turns: [
-      {
-        given: [overloaded, says(ANSWER)],
-        follows: { events: [...BEGUN, ...waits(5 * SECOND), ...answered(0)], shown: ANSWER }
-      },
-      {
+      turn([overloaded, says(ANSWER)], [...waits(5 * SECOND), ...answered(0)], { shown: ANSWER }),
+      turn([says("Still here.")], answered(), {
         prompt: "And?",
-        given: [says("Still here.")],
-        follows: {
-          asked: [["user: Hello", `assistant: ${ANSWER}`, "user: And?"]],
-          events: [...BEGUN, ...answered()],
-          shown: "Still here."
-        }
-      }
+        asked: [["user: Hello", `assistant: ${ANSWER}`, "user: And?"]],
+        shown: "Still here."
+      })
     ],
     history: [...ANSWERED, "user: And?", "assistant: Still here."]
   },
@@ -161,17 +152,16 @@ const told: ReadonlyArray<Scenario> = [
     title: "rule D7: no error event comes before the last one, which is persisted and seals the turn",
     retry: { budget: "20 seconds" },
     format: "anthropic",
-    given: [overloaded, badGateway, overloaded],
-    follows: {
-      events: [
-        ...BEGUN,
+    ...turn(
+      [overloaded, badGateway, overloaded],
+      [
         ...waits(5 * SECOND, 10 * SECOND),
         { type: "retry-end", success: false, attempt: 1, finalError: OVERLOADED },
         "message",
         { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
         { type: "turn-end", status: "failed", attempts: 3, sleptMs: 15 * SECOND }
       ]
-    },
+    ),
     history: ["user: Hello", "assistant (overloaded):"]
   }
 ]
@@ -180,29 +170,24 @@ const sleep: ReadonlyArray<Scenario> = [
   ...[5 * SECOND, 30 * MINUTE].map((delayMs): Scenario => ({
     title: `rule D8: an abort in a wait of ${delayMs / SECOND} s ends it at once, without another call`,
     retry: { schedule: { type: "steps", delays: [`${delayMs} millis`] } },
-    given: [overloaded],
-    when: [{ at: 0, act: "abort" }],
-    follows: { events: [...BEGUN, ...waits(delayMs), ...aborted(0)] },
+    ...turn([overloaded], [...waits(delayMs), ...aborted(0)], { when: [{ at: 0, act: "abort" }] }),
     history: ["user: Hello", "assistant (aborted):"]
   })),
   {
     title: "rule D11, X4: a wait of 30 days is not over at once, and a command can end it",
     retry: { budget: "Infinity" },
-    given: [Answers.asks(DAYS_30, "retry-after"), says(ANSWER)],
-    when: [{ at: 0, act: "retry-now" }],
-    follows: { events: [...BEGUN, ...waits(DAYS_30), ...answered(0)], shown: ANSWER },
+    ...turn([Answers.asks(DAYS_30, "retry-after"), says(ANSWER)], [...waits(DAYS_30), ...answered(0)], {
+      when: [{ at: 0, act: "retry-now" }],
+      shown: ANSWER
+    }),
     history: ANSWERED
   },
   {
     title: "rule X4: a waiting turn that is sent to another target continues there at once, and stays",
     targets: ["scripted/m", "other/n"],
-    given: [overloaded, Answers.callsTool("send"), says(ANSWER)],
-    when: [{ at: 0, act: { switchesTo: "other/n" } }],
-    follows: {
-      calls: ["scripted/m", "other/n", "other/n"],
-      asked: [["user: Hello"], ["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
-      events: [
-        ...BEGUN,
+    ...turn(
+      [overloaded, Answers.callsTool("send"), says(ANSWER)],
+      [
         ...waits(5 * SECOND),
         { type: "model-change", from: "scripted/m", to: "other/n" },
         { type: "retry-end", success: true, attempt: 0 },
@@ -214,8 +199,13 @@ const sleep: ReadonlyArray<Scenario> = [
         { type: "step-start", target: "other/n" },
         ...answered()
       ],
-      shown: ANSWER
-    },
+      {
+        when: [{ at: 0, act: { switchesTo: "other/n" } }],
+        calls: ["scripted/m", "other/n", "other/n"],
+        asked: [["user: Hello"], ["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
+        shown: ANSWER
+      }
+    ),
     history: ["user: Hello", "assistant at other/n: calls send", "tool: send failed", `assistant at other/n: ${ANSWER}`]
   }
 ]

@@ -8,7 +8,7 @@
  * RuleScenario.S2. Durations are those of the rules, in milliseconds; `ServiceRunner` shortens them, and what it expects.
  */
 import type { Models, Profile } from "@holdfast/policy"
-import type { ConversationState, Failure, TurnEvent } from "@holdfast/wire"
+import { defined, type ConversationState, type Failure, type TurnEvent } from "@holdfast/wire"
 import type { Answer } from "./Answers.ts"
 
 export type Format = "openai" | "anthropic"
@@ -124,6 +124,17 @@ export const BEGUN: ReadonlyArray<Expected> = ["turn-start", "message", "step-st
 
 /** How a manual retry begins: with no new message (M1). */
 export const BEGUN_AGAIN: ReadonlyArray<Expected> = [{ type: "turn-start", retry: true }, "step-start"]
+
+/** A turn by the responses to its calls and by its events, without those of its beginning. */
+export const turn = (
+  given: ReadonlyArray<Answer>,
+  events: ReadonlyArray<Expected>,
+  { prompt, when, ...follows }: Pick<Turn, "prompt" | "when"> & Omit<Follows, "events"> = {}
+): Turn => ({
+  given,
+  ...defined({ prompt, when }),
+  follows: { events: [...(prompt === null ? BEGUN_AGAIN : BEGUN), ...events], ...follows }
+})
 
 /** The waits of a chain from its first retry on. */
 export const waits = (...delaysMs: ReadonlyArray<number>): ReadonlyArray<Wait> =>
