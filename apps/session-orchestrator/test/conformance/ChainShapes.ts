@@ -13,11 +13,15 @@ export const THREE = [Rule.TARGET, SPARE, THIRD] as const
 export const chain = (...standIns: ReadonlyArray<string>) =>
   ({ profile: "interactive", routing: { type: "fallback-chain", chains: { default: standIns } } }) as const
 
-export const never = (...standIns: ReadonlyArray<string>) =>
-  ({
-    profile: "interactive",
-    routing: { type: "fallback-chain", chains: { default: standIns }, revert: "never" }
-  }) as const
+/** The setting of a conversation with such a chain. */
+export const chained = (...standIns: ReadonlyArray<string>) =>
+  ({ retry: chain(...standIns), targets: [Rule.TARGET, ...standIns] }) as const
+
+/** The same, and no turn returns to the primary. */
+export const never = (...standIns: ReadonlyArray<string>) => {
+  const { retry, targets } = chained(...standIns)
+  return { retry: { ...retry, routing: { ...retry.routing, revert: "never" } }, targets } as const
+}
 
 /** A turn that begins on the fallback which the last one has used, because the primary cools down: nothing has changed. */
 export const begunOn = (model: string): ReadonlyArray<Rule.Expected> => [

@@ -1,6 +1,6 @@
 /** Scenarios of compaction: a context that is too long is made smaller (rule P19). */
 import * as Answers from "./Answers.ts"
-import { SPARE, TWO, chain } from "./ChainShapes.ts"
+import { chained, SPARE } from "./ChainShapes.ts"
 import * as Rule from "./RuleScenario.ts"
 import { ANSWER, SECOND, endsIn } from "./Shapes.ts"
 
@@ -149,8 +149,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title:
       "rule P8, P19: a fallback with a context that is too long makes the summary itself, and has succeeded when it has answered",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     turns: asks(
       turn(
         [overloaded, tooLong, says(SUMMARY), says(AGAIN)],
@@ -162,8 +161,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   },
   {
     title: "rule P8, P19: a failed call for the summary continues at the next target, and so does the step",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     turns: asks(
       turn(
         [tooLong, overloaded, says(SUMMARY), says(AGAIN)],

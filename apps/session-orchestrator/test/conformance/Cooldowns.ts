@@ -1,6 +1,6 @@
 /** Scenarios of cooldowns that outlive a step or a turn, and of the way back to the primary (rules P3, P8, P9). */
 import * as Answers from "./Answers.ts"
-import { AT_SPARE, SPARE, TWO, begunOn, chain, never, takenOver } from "./ChainShapes.ts"
+import { AT_SPARE, begunOn, chain, chained, never, SPARE, takenOver, TWO } from "./ChainShapes.ts"
 import * as Rule from "./RuleScenario.ts"
 import { ANSWER, MINUTE, SECOND } from "./Shapes.ts"
 
@@ -38,8 +38,7 @@ const TOOL_AT_SPARE: ReadonlyArray<Rule.Expected> = [
 export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title: "rule P8, P9, P15: the state of a conversation has the target of its next step",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     scale: 1,
     turns: [
       {
@@ -119,8 +118,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title:
       "rule P8, P9: while its primary cools down the next turn begins on the fallback of the last one, without a model change",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     scale: 1,
     turns: [{ given: [overloaded, says(ANSWER)], follows: takenOver }, secondTurn([SPARE], begunOn(SPARE))],
     history: ["user: Hello", AT_SPARE, "user: And?", AT_SPARE]
@@ -128,22 +126,19 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title:
       "rule P3, P9: after the cooldown the next turn begins on the primary, with a model change, unless the settings prevent it",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([Rule.TARGET], returned)],
     history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
   },
   {
     title: 'rule P9: under "never" it does not',
-    retry: never(SPARE),
-    targets: TWO,
+    ...never(SPARE),
     turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([SPARE], begunOn(SPARE))],
     history: ["user: Hello", AT_SPARE, "user: And?", AT_SPARE]
   },
   {
     title: "rule P9: in the middle of a turn the first step after the cooldown is the primary's",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
     follows: {
       calls: [Rule.TARGET, SPARE, Rule.TARGET],
@@ -159,8 +154,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   },
   {
     title: 'rule P9: with "never" the turn stays on its target',
-    retry: never(SPARE),
-    targets: TWO,
+    ...never(SPARE),
     given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
     follows: {
       calls: [Rule.TARGET, SPARE, SPARE],

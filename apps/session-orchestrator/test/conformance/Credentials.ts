@@ -1,6 +1,6 @@
 /** Scenarios of a provider's keys: which is used, and how long one is set aside (rule P7). */
 import * as Answers from "./Answers.ts"
-import { SPARE, TWO, chain, movesOn } from "./ChainShapes.ts"
+import { chained, movesOn, SPARE } from "./ChainShapes.ts"
 import * as Rule from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
@@ -60,8 +60,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   }),
   movesOn({
     title: "rule P7, P8: when all keys are used up the next target takes over",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     credentials: KEYS,
     failures: [exhausted(HOUR), exhausted(HOUR)],
     calls: [FIRST, SECOND_KEY, SPARE],
@@ -69,8 +68,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   }),
   movesOn({
     title: "rule P7, P8: a fallback has keys of its own",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     credentials: { spare: ["KEY_A", "KEY_B"] },
     failures: [overloaded, exhausted(HOUR)],
     calls: [TARGET, `${SPARE}#KEY_A`, `${SPARE}#KEY_B`],

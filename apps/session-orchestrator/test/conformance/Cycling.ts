@@ -12,7 +12,7 @@ const CYCLING = { profile: "cycling" } as const
 
 /** With three, in turn. `maxRetries` counts all attempts (A2). */
 const inTurn = (maxRetries = 3) =>
-  ({ ...CYCLING, maxRetries, routing: { type: "round-robin", targets: THREE } }) as const
+  ({ retry: { ...CYCLING, maxRetries, routing: { type: "round-robin", targets: THREE } }, targets: THREE }) as const
 
 /** A retry on another target, at once. */
 const skips = (attempt: number, reason: Failure.Reason, from: string, to: string): ReadonlyArray<Expected> => [
@@ -75,8 +75,7 @@ const turning: ReadonlyArray<Scenario> = [
     ] as const
   ).map(([what, answer, reason]): Scenario => ({
     title: `rule A1, A3, A4: after ${what} the turn switches to the next target at once`,
-    retry: inTurn(),
-    targets: THREE,
+    ...inTurn(),
     ...turn([answer, says(ANSWER)], [...skips(0, reason, TARGET, SPARE), ...answered(0)], {
       calls: [TARGET, SPARE],
       asked: [["user: Hello"], ["user: Hello"]],
@@ -92,8 +91,7 @@ const turning: ReadonlyArray<Scenario> = [
     ] as const
   ).map(([what, when, answer, delayMs, reason]): Scenario => ({
     title: `rule A1, A3, A4: ${what} is retried on the same target, ${when}`,
-    retry: inTurn(),
-    targets: THREE,
+    ...inTurn(),
     ...turn([answer, says(ANSWER)], [{ type: "provider-retry", attempt: 0, delayMs, reason }, ...answered(0)], {
       shown: ANSWER
     }),
@@ -101,8 +99,7 @@ const turning: ReadonlyArray<Scenario> = [
   })),
   movesOn({
     title: "rule A4: the cursor goes round, moves on a skip and on a rate limit, and stays on any other retry",
-    retry: inTurn(6),
-    targets: THREE,
+    ...inTurn(6),
     failures: [status(401, "auth"), reset, limited, status(500, "server-error"), failsInStream("overloaded")],
     calls: [TARGET, SPARE, SPARE, THIRD, TARGET, TARGET],
     events: [
@@ -116,8 +113,7 @@ const turning: ReadonlyArray<Scenario> = [
   }),
   {
     title: "rule A2, A4: 3 attempts in all are one on each of three targets",
-    retry: inTurn(),
-    targets: THREE,
+    ...inTurn(),
     ...turn(
       times(3, status(401, "auth")),
       [...skips(0, "auth", TARGET, SPARE), ...skips(1, "auth", SPARE, THIRD), ...failed("auth", { attempt: 1 })],
@@ -127,8 +123,7 @@ const turning: ReadonlyArray<Scenario> = [
   },
   {
     title: "rule A4: a step begins at the turn's own target again",
-    retry: inTurn(),
-    targets: THREE,
+    ...inTurn(),
     ...turn(
       [status(401, "auth"), callsTool("send"), says(ANSWER)],
       [
@@ -145,8 +140,7 @@ const turning: ReadonlyArray<Scenario> = [
   },
   movesOn({
     title: "rule A5: a rate limit waits only when all targets of the cycle have one: the longest of their waits",
-    retry: inTurn(4),
-    targets: THREE,
+    ...inTurn(4),
     failures: [asks(7 * SECOND, "retry-after"), asks(30 * SECOND, "retry-after"), asks(3 * SECOND, "retry-after")],
     calls: [...THREE, TARGET],
     events: [
@@ -159,8 +153,7 @@ const turning: ReadonlyArray<Scenario> = [
   }),
   movesOn({
     title: "rule A5: after such a wait a new cycle begins, and the earlier waits do not count",
-    retry: inTurn(7),
-    targets: THREE,
+    ...inTurn(7),
     failures: [...times(3, asks(30 * SECOND, "retry-after")), ...times(3, asks(9 * SECOND, "retry-after"))],
     calls: [...THREE, ...THREE, TARGET],
     events: [
@@ -199,8 +192,7 @@ const turning: ReadonlyArray<Scenario> = [
   },
   {
     title: "rule A5: there is no wait if no attempt is left",
-    retry: inTurn(),
-    targets: THREE,
+    ...inTurn(),
     ...turn(
       times(3, limited),
       [
@@ -225,8 +217,7 @@ const turning: ReadonlyArray<Scenario> = [
   }),
   movesOn({
     title: "rule A4: a target whose window is too small for the request is skipped",
-    retry: inTurn(),
-    targets: THREE,
+    ...inTurn(),
     models: { [SPARE]: { contextWindow: 1 } },
     failures: [status(401, "auth")],
     calls: [TARGET, THIRD],

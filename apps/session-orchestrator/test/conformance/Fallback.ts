@@ -1,6 +1,6 @@
 /** Scenarios of fallback chains: which target takes over (rule P8). */
 import * as Answers from "./Answers.ts"
-import { AT_SPARE, SPARE, THIRD, THREE, TWO, chain, movesOn, takenOver } from "./ChainShapes.ts"
+import { AT_SPARE, chain, chained, movesOn, SPARE, takenOver, THIRD, THREE, TWO } from "./ChainShapes.ts"
 import * as Rule from "./RuleScenario.ts"
 import { ANSWER, SECOND, endsIn, times } from "./Shapes.ts"
 
@@ -18,8 +18,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title:
       "rule P8, P11: after a failure the turn switches at once to the next target of the chain, with an event, and another one at its first answer",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     format: "anthropic",
     given: [overloaded, says(ANSWER)],
     follows: takenOver,
@@ -27,8 +26,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   },
   {
     title: "rule P8: a chain is gone down, one by one, without a wait",
-    retry: chain(SPARE, THIRD),
-    targets: THREE,
+    ...chained(SPARE, THIRD),
     ...turn(
       [overloaded, Answers.reset, says(ANSWER)],
       [
@@ -55,8 +53,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   }),
   movesOn({
     title: "rule P4, P8: if all targets of a chain cool down, the schedule continues with the first that is free",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     failures: times(3, overloaded),
     calls: [TARGET, SPARE, TARGET, SPARE],
     events: [
@@ -80,8 +77,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   },
   movesOn({
     title: "rule P6, P8: a delay above the cap fails no turn that has another target",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     failures: [asks(301 * SECOND, "retry-after")],
     calls: TWO,
     events: [atOnce(0, "rate-limited"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)]
@@ -95,8 +91,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   ).map(([what, answer, reason]) =>
     movesOn({
       title: `rule P8: ${what} is final on its target, but another target is tried`,
-      retry: chain(SPARE),
-      targets: TWO,
+      ...chained(SPARE),
       failures: [answer],
       calls: TWO,
       events: [atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)]
@@ -107,21 +102,18 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
     "bad-request",
     [words(400, "Invalid value.")],
     [],
-    { retry: chain(SPARE), targets: TWO }
+    { ...chained(SPARE) }
   ),
   endsIn("rule P2, P8: nor is a context that is too long", "context-overflow", [status(400, "too-long")], [], {
-    retry: chain(SPARE),
-    targets: TWO
+    ...chained(SPARE)
   }),
   endsIn("rule D4, P8: nor anything after content", "network", [breaksOff("Half of")], [], {
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     shown: "Half of"
   }),
   {
     title: "rule P8: a stand-in that cannot hold the request is passed over",
-    retry: chain(SPARE, THIRD),
-    targets: THREE,
+    ...chained(SPARE, THIRD),
     models: { [SPARE]: { contextWindow: 8 }, [THIRD]: { contextWindow: 100_000 } },
     ...turn([overloaded, says(ANSWER)], [atOnce(0, "overloaded"), ...fallsBack(TARGET, THIRD), ...provedAt(THIRD, 0)], {
       prompt: "one two three four five six seven eight nine ten eleven twelve",
@@ -135,8 +127,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   },
   movesOn({
     title: "rule P8, X4: `retry-now` runs the retry on the target that the wait would have led to",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     failures: [overloaded, overloaded],
     when: [{ at: 1, act: "retry-now" }],
     calls: [TARGET, SPARE, TARGET],
@@ -153,8 +144,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   }),
   {
     title: "rule P11, P14: one who cancels it ends the turn with the error of the target that failed last",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     ...turn(
       [overloaded, status(503, "unavailable")],
       [...bothDown, ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })],
@@ -165,8 +155,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title:
       "rule P15: if retries are switched off during a wait, the next failure ends the turn, even with a fallback left",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     ...turn(
       [overloaded, overloaded, overloaded],
       [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...failed("overloaded", { attempt: 1 })],
@@ -182,8 +171,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   },
   {
     title: "rule P15: switched off, nothing takes over",
-    retry: chain(SPARE),
-    targets: TWO,
+    ...chained(SPARE),
     ...turn([overloaded], failed("overloaded"), { when: [{ at: "start", act: "auto-retry off" }] }),
     history: ["user: Hello", "assistant (overloaded):"]
   }

@@ -6,7 +6,7 @@ import { SECOND } from "./Shapes.ts"
 
 const { callsTool, failsInStream, overloaded, reports, says, status, REPORT } = Answers
 const { AT_LIMIT, END_NOW, GOOD, GO_ON, HANDED_IN, NEITHER, REPORTING, SPENT } = Report
-const { ends, failedFor, failsWith, refused, reported, spent } = Report
+const { ends, failedFor, failsWith, lastBegins, refused, rejected, reported, spent } = Report
 
 const guidance: ReadonlyArray<Scenario> = [
   {
@@ -40,12 +40,7 @@ const guidance: ReadonlyArray<Scenario> = [
       asked: [["user: Hello"], ["user: Hello", `user: ${failedFor(NEITHER, GO_ON)}`]],
       shown: "All is well."
     }),
-    history: [
-      "user: Hello",
-      "assistant (invalid-response): All is well.",
-      `told: ${failedFor(NEITHER, GO_ON)}`,
-      ...HANDED_IN
-    ]
+    history: ["user: Hello", ...rejected("All is well.", failedFor(NEITHER, GO_ON)), ...HANDED_IN]
   },
   {
     title: "rule A9, P12: the guidance of one turn is not in the context of the next",
@@ -59,8 +54,7 @@ const guidance: ReadonlyArray<Scenario> = [
     ],
     history: [
       "user: Hello",
-      "assistant (invalid-response): All is well.",
-      `told: ${failedFor(NEITHER, GO_ON)}`,
+      ...rejected("All is well.", failedFor(NEITHER, GO_ON)),
       ...HANDED_IN,
       "user: And?",
       ...HANDED_IN
@@ -79,7 +73,7 @@ const guidance: ReadonlyArray<Scenario> = [
       ],
       { shown: "Well." }
     ),
-    history: ["user: Hello", "assistant (invalid-response): Well.", `told: ${failedFor(NEITHER, GO_ON)}`, ...HANDED_IN]
+    history: ["user: Hello", ...rejected("Well.", failedFor(NEITHER, GO_ON)), ...HANDED_IN]
   },
   {
     title: "rule A9, P8: a target without tools is no fallback if a report is required",
@@ -128,14 +122,7 @@ const chained: ReadonlyArray<Scenario> = [
       ),
       turn([reports(GOOD)], reported(), { prompt: "And?", calls: [TARGET] })
     ],
-    history: [
-      "user: Hello",
-      "assistant (invalid-response): Well.",
-      `told: ${failedFor(NEITHER, GO_ON)}`,
-      ...HANDED_IN,
-      "user: And?",
-      ...HANDED_IN
-    ]
+    history: ["user: Hello", ...rejected("Well.", failedFor(NEITHER, GO_ON)), ...HANDED_IN, "user: And?", ...HANDED_IN]
   },
   {
     title: "rule A4, A11: the last step offers the report alone on every target",
@@ -153,9 +140,7 @@ const chained: ReadonlyArray<Scenario> = [
       events: [
         "turn-start",
         "message",
-        { type: "final-turn", step: 0, cause: "max-turns" },
-        "message",
-        "step-start",
+        ...lastBegins(0, "max-turns"),
         atOnce(0, "auth"),
         { type: "model-change", from: TARGET, to: "spare/m" },
         ...reported(0)
@@ -182,12 +167,9 @@ const chained: ReadonlyArray<Scenario> = [
     ],
     history: [
       "user: Hello",
-      "assistant (invalid-response): One.",
-      `told: ${failedFor(NEITHER, GO_ON)}`,
-      "assistant (invalid-response): Two.",
-      `told: ${SPENT}`,
-      "assistant (invalid-response): Three.",
-      `told: ${failedFor(NEITHER, END_NOW)}`,
+      ...rejected("One.", failedFor(NEITHER, GO_ON)),
+      ...rejected("Two.", SPENT),
+      ...rejected("Three.", failedFor(NEITHER, END_NOW)),
       "assistant (invalid-response): Four.",
       ...HANDED_IN
     ]
@@ -213,16 +195,11 @@ const failing: ReadonlyArray<Scenario> = [
     ),
     history: [
       "user: Hello",
-      "assistant (invalid-response): One.",
-      `told: ${failedFor(NEITHER, GO_ON)}`,
-      "assistant (invalid-response): Two.",
-      `told: ${failedFor(NEITHER, GO_ON)}`,
-      "assistant (invalid-response): Three.",
-      `told: ${SPENT}`,
-      "assistant (invalid-response): Four.",
-      `told: ${failedFor(NEITHER, END_NOW)}`,
-      "assistant (invalid-response): Five.",
-      `told: ${failedFor(NEITHER, END_NOW)}`,
+      ...rejected("One.", failedFor(NEITHER, GO_ON)),
+      ...rejected("Two.", failedFor(NEITHER, GO_ON)),
+      ...rejected("Three.", SPENT),
+      ...rejected("Four.", failedFor(NEITHER, END_NOW)),
+      ...rejected("Five.", failedFor(NEITHER, END_NOW)),
       "assistant (invalid-response): Six."
     ]
   },
@@ -238,12 +215,9 @@ const failing: ReadonlyArray<Scenario> = [
     ),
     history: [
       "user: Hello",
-      "assistant (invalid-response): One.",
-      `told: ${failedFor(NEITHER, GO_ON)}`,
-      "assistant (invalid-response): Two.",
-      `told: ${failedFor(NEITHER, GO_ON)}`,
-      "assistant (invalid-response): Three.",
-      `told: ${SPENT}`,
+      ...rejected("One.", failedFor(NEITHER, GO_ON)),
+      ...rejected("Two.", failedFor(NEITHER, GO_ON)),
+      ...rejected("Three.", SPENT),
       ...HANDED_IN
     ]
   },

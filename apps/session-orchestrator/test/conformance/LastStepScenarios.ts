@@ -6,7 +6,7 @@ import { times } from "./Shapes.ts"
 
 const { callsBadly, callsTool, overloaded, reports, says, REPORT } = Answers
 const { AT_LIMIT, END_NOW, FULL, GOOD, HANDED_IN, INVALID, MENDING, NEITHER, OTHER_TOOL, REPORTING } = Report
-const { failedFor, refused, reported } = Report
+const { failedFor, lastBegins, refused, rejected, reported } = Report
 
 /** Two steps have called a tool, and the third can only call the report's tool. */
 const thirdIsLast = (cause: "max-turns" | "context"): ReadonlyArray<Expected> => [
@@ -14,9 +14,7 @@ const thirdIsLast = (cause: "max-turns" | "context"): ReadonlyArray<Expected> =>
   ...called("look", false),
   "step-start",
   ...called("look", false),
-  { type: "final-turn", step: 2, cause },
-  "message",
-  "step-start",
+  ...lastBegins(2, cause),
   ...reported()
 ]
 
@@ -52,9 +50,7 @@ const limits: ReadonlyArray<Scenario> = [
         "turn-start",
         "message",
         ...times(9, overloaded).flatMap((): ReadonlyArray<Expected> => ["step-start", ...called("look", false)]),
-        { type: "final-turn", step: 9, cause: "max-turns" },
-        "message",
-        "step-start",
+        ...lastBegins(9, "max-turns"),
         ...reported()
       ]
     },
@@ -92,9 +88,7 @@ const limits: ReadonlyArray<Scenario> = [
       events: [
         "turn-start",
         "message",
-        { type: "final-turn", step: 0, cause: "max-turns" },
-        "message",
-        "step-start",
+        ...lastBegins(0, "max-turns"),
         ...refused(0, true),
         ...refused(1, false),
         ...refused(2, false),
@@ -105,12 +99,9 @@ const limits: ReadonlyArray<Scenario> = [
     history: [
       "user: Hello",
       `told: ${AT_LIMIT}`,
-      "assistant (invalid-response): No.",
-      `told: ${failedFor(NEITHER, END_NOW)}`,
-      "assistant (invalid-response): calls look",
-      `told: ${failedFor(OTHER_TOOL, END_NOW)}`,
-      `assistant (invalid-response): calls ${REPORT}`,
-      `told: ${failedFor(INVALID, END_NOW)}`,
+      ...rejected("No.", failedFor(NEITHER, END_NOW)),
+      ...rejected("calls look", failedFor(OTHER_TOOL, END_NOW)),
+      ...rejected(`calls ${REPORT}`, failedFor(INVALID, END_NOW)),
       ...HANDED_IN
     ]
   },
@@ -131,9 +122,7 @@ const limits: ReadonlyArray<Scenario> = [
       [callsTool("look"), says("Well.")],
       [
         ...called("look", false),
-        { type: "final-turn", step: 1, cause: "max-turns" },
-        "message",
-        "step-start",
+        ...lastBegins(1, "max-turns"),
         "text-delta",
         "usage",
         "message",
@@ -163,35 +152,16 @@ const malformed: ReadonlyArray<Scenario> = [
     retry: { ...REPORTING, maxTurns: 9 },
     tools: ["look"],
     format: "anthropic",
-    ...turn(
-      [answer, reports(GOOD)],
-      [
-        ...called(REPORT, true),
-        { type: "final-turn", step: 1, cause: "malformed-report" },
-        "message",
-        "step-start",
-        ...reported()
-      ],
-      {
-        offered: [["look", REPORT], [REPORT]],
-        asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]]
-      }
-    ),
+    ...turn([answer, reports(GOOD)], [...called(REPORT, true), ...lastBegins(1, "malformed-report"), ...reported()], {
+      offered: [["look", REPORT], [REPORT]],
+      asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]]
+    }),
     history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${MENDING}`, ...HANDED_IN]
   })),
   {
     title: "rule A12: it makes no turn longer",
     retry: { ...REPORTING, maxTurns: 2 },
-    ...turn(
-      [reports({}), reports(GOOD)],
-      [
-        ...called(REPORT, true),
-        { type: "final-turn", step: 1, cause: "max-turns" },
-        "message",
-        "step-start",
-        ...reported()
-      ]
-    ),
+    ...turn([reports({}), reports(GOOD)], [...called(REPORT, true), ...lastBegins(1, "max-turns"), ...reported()]),
     history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${AT_LIMIT}`, ...HANDED_IN]
   }
 ]

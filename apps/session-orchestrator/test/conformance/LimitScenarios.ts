@@ -1,6 +1,6 @@
 /** Scenarios of quotas and rate limits: their scope and their end (rules C12, P7, P8). */
 import * as Answers from "./Answers.ts"
-import { SPARE, chain, movesOn } from "./ChainShapes.ts"
+import { chained, movesOn, SPARE } from "./ChainShapes.ts"
 import { type Scenario, answered, atOnce, fallsBack, provedAt, providerOf, TARGET, turn } from "./RuleScenario.ts"
 import { ANSWER, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
@@ -17,8 +17,7 @@ const SMALL_KEY = `${SMALL}#KEY`
 export const scenarios: ReadonlyArray<Scenario> = [
   movesOn({
     title: "rule P8: a quota failure switches to another model of the same provider",
-    retry: chain(SMALL, SPARE),
-    targets: [TARGET, SMALL, SPARE],
+    ...chained(SMALL, SPARE),
     credentials: KEYS,
     format: "anthropic",
     failures: [exhausted(3 * HOUR)],
@@ -27,8 +26,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   }),
   movesOn({
     title: "rule C12, P8: the reset of one model's quota delays no other model of its key",
-    retry: chain(SMALL),
-    targets: [TARGET, SMALL],
+    ...chained(SMALL),
     credentials: KEYS,
     format: "anthropic",
     failures: [exhausted(3 * HOUR), status(503, "unavailable")],
@@ -42,8 +40,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   }),
   {
     title: "rule C12, P8: a model that has met the limit is not tried again before the reset",
-    retry: chain(SMALL, SPARE),
-    targets: [TARGET, SMALL, SPARE],
+    ...chained(SMALL, SPARE),
     credentials: KEYS,
     scale: 1,
     turns: [
@@ -72,8 +69,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   },
   movesOn({
     title: "rule C12, P8: if the error names the account, no other model of it is tried",
-    retry: chain(SMALL, SPARE),
-    targets: [TARGET, SMALL, SPARE],
+    ...chained(SMALL, SPARE),
     credentials: KEYS,
     failures: [words(402, "Your account has no credits left.")],
     calls: [FIRST, SPARE],
@@ -81,8 +77,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   }),
   {
     title: "rule C12: a success ends the older cooldown of its target, and the next turn begins there",
-    retry: chain(SPARE),
-    targets: [TARGET, SPARE],
+    ...chained(SPARE),
     turns: [
       turn(
         [asks(10 * MINUTE, "retry-after"), overloaded, says(ANSWER)],

@@ -26,6 +26,12 @@ export const MENDING = lastStep("the final report could not be accepted")
 export const SPENT = lastStep("none of the responses before it could be used")
 export const FULL = lastStep("its context is nearly full")
 
+/** A last step begins, and the model got the reason. */
+export const lastBegins = (
+  step: number,
+  cause: Extract<Pattern, { readonly type: "final-turn" }>["cause"] & string
+): ReadonlyArray<Expected> => [{ type: "final-turn", step, cause }, "message", "step-start"]
+
 /** An invalid answer, and the guidance for the model. */
 export const refused = (attempt: number, shows: boolean): ReadonlyArray<Expected> => [
   ...(shows ? (["text-delta"] as const) : []),
@@ -40,9 +46,13 @@ export const spent = (attempt: number, step: number): ReadonlyArray<Expected> =>
   "text-delta",
   { type: "retry-end", success: false, attempt },
   "message",
-  { type: "final-turn", step, cause: "retries-exhausted" },
-  "message",
-  "step-start"
+  ...lastBegins(step, "retries-exhausted")
+]
+
+/** The same in the history. */
+export const rejected = (content: string, told: string): ReadonlyArray<string> => [
+  `assistant (invalid-response): ${content}`,
+  `told: ${told}`
 ]
 
 /** The report is accepted and ends the turn; `attempt` is the last retry of an open chain. */
