@@ -1,10 +1,11 @@
 /** Scenarios of automatic retries: the interactive profile (rules P). */
 import { defined, type Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import { type Scenario, type Turn, type When, aborted, answered, BEGUN, failed, turn, waits } from "./RuleScenario.ts"
+import * as Rule from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { OVERLOADED, asks, overloaded, says } = Answers
+const { aborted, answered, BEGUN, called, failed, turn, waits } = Rule
 
 const INTERACTIVE = { profile: "interactive" } as const
 
@@ -41,7 +42,7 @@ const wordings: ReadonlyArray<readonly [text: string, reason: Failure.Reason]> =
   ["The stream ended before message_start", "network"]
 ]
 
-const classification: ReadonlyArray<Scenario> = [
+const classification: ReadonlyArray<Rule.Scenario> = [
   outlives(
     "rule P1: every wording of a transient failure is classified, although there is no code",
     wordings.map(([text]) => Answers.failsInWords(text)),
@@ -70,7 +71,7 @@ const classification: ReadonlyArray<Scenario> = [
   )
 ]
 
-const backoff: ReadonlyArray<Scenario> = [
+const backoff: ReadonlyArray<Rule.Scenario> = [
   endsIn(
     "rule P3, P4, P11: three retries after 2, 4 and 8 s, and then the chain is closed with its last error",
     "overloaded",
@@ -142,14 +143,14 @@ const backoff: ReadonlyArray<Scenario> = [
 ]
 
 /** A turn that is retried once and answered: it begins again with retry 0 after 2 s. */
-const anew = (prompt: string, when?: ReadonlyArray<When>): Turn => ({
+const anew = (prompt: string, when?: ReadonlyArray<Rule.When>): Rule.Turn => ({
   prompt,
   given: [overloaded, says(ANSWER)],
   ...defined({ when }),
   follows: { events: [...BEGUN, ...waits(2 * SECOND), ...answered(0)], shown: ANSWER }
 })
 
-const chains: ReadonlyArray<Scenario> = [
+const chains: ReadonlyArray<Rule.Scenario> = [
   outlives(
     "rule P11, P13: a chain is closed by its success, and the prompt is answered no sooner",
     times(2, overloaded),
@@ -170,11 +171,7 @@ const chains: ReadonlyArray<Scenario> = [
       [
         ...waits(2 * SECOND),
         { type: "retry-end", success: true, attempt: 0 },
-        "tool-call",
-        "usage",
-        "message",
-        "tool-result",
-        "message",
+        ...called("send", true),
         "step-start",
         ...waits(2 * SECOND),
         ...answered(0)
@@ -224,7 +221,7 @@ const chains: ReadonlyArray<Scenario> = [
   }
 ]
 
-const controls: ReadonlyArray<Scenario> = [
+const controls: ReadonlyArray<Rule.Scenario> = [
   {
     title: "rule P11, P14: cancelling the retry ends the wait, closes the chain and fails the turn with its last error",
     retry: INTERACTIVE,

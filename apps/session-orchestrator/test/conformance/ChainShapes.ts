@@ -28,11 +28,15 @@ export const begunOn = (model: string): ReadonlyArray<Rule.Expected> => [
   "turn-start",
   "message",
   { type: "step-start", target: model },
-  "text-delta",
-  "usage",
-  "message",
-  { type: "turn-end", status: "completed" }
+  ...Rule.answered()
 ]
+
+/** A second turn, which is answered. */
+export const secondTurn = (calls: ReadonlyArray<string>, events: ReadonlyArray<Rule.Expected>) => ({
+  prompt: "And?",
+  given: [Answers.says(ANSWER)],
+  follows: { calls, events, shown: ANSWER }
+})
 
 /** Failures lead to these calls and events; the last target answers. */
 export const movesOn = ({ calls, events, failures, ...rest }: Omit<Rule.Setting, "history"> & Moves): Rule.Scenario => {

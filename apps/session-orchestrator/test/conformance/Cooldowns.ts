@@ -1,6 +1,6 @@
 /** Scenarios of cooldowns that outlive a step or a turn, and of the way back to the primary (rules P3, P8, P9). */
 import * as Answers from "./Answers.ts"
-import { AT_SPARE, begunOn, chain, chained, never, SPARE, takenOver, TWO } from "./ChainShapes.ts"
+import { AT_SPARE, begunOn, chain, chained, never, secondTurn, SPARE, takenOver, TWO } from "./ChainShapes.ts"
 import * as Rule from "./RuleScenario.ts"
 import { ANSWER, MINUTE, SECOND } from "./Shapes.ts"
 
@@ -8,12 +8,6 @@ const { asks, callsTool, holds, overloaded, says, takes } = Answers
 
 /** The fallback answers so late that the primary's cooldown of 5 minutes is over. */
 const late = takes(6 * MINUTE, says(ANSWER))
-
-const secondTurn = (calls: ReadonlyArray<string>, events: ReadonlyArray<Rule.Expected>) => ({
-  prompt: "And?",
-  given: [says(ANSWER)],
-  follows: { calls, events, shown: ANSWER }
-})
 
 /** A turn that begins on the primary, after a turn that ended on a fallback. */
 const returned: ReadonlyArray<Rule.Expected> = [
@@ -27,7 +21,6 @@ const returned: ReadonlyArray<Rule.Expected> = [
 const badRequest = Answers.words(400, "temperature: must be at most 2")
 
 const TOOL_AT_SPARE: ReadonlyArray<Rule.Expected> = [
-  ...Rule.BEGUN,
   Rule.atOnce(0, "overloaded"),
   ...Rule.fallsBack(Rule.TARGET, SPARE),
   { type: "retry-end", success: true, attempt: 0 },
@@ -98,19 +91,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
         ],
         { calls: TWO }
       ),
-      secondTurn(
-        [SPARE],
-        [
-          "turn-start",
-          "message",
-          { type: "step-start", target: SPARE },
-          "text-delta",
-          { type: "retry-fallback-succeeded", model: SPARE, role: "default" },
-          "usage",
-          "message",
-          { type: "turn-end", status: "completed" }
-        ]
-      ),
+      secondTurn([SPARE], ["turn-start", "message", { type: "step-start", target: SPARE }, ...Rule.provedAt(SPARE)]),
       { ...secondTurn([SPARE], begunOn(SPARE)), prompt: "So?" }
     ],
     history: ["user: Hello", `assistant at ${SPARE} (bad-request):`, "user: And?", AT_SPARE, "user: So?", AT_SPARE]
@@ -139,28 +120,26 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
   {
     title: "rule P9: in the middle of a turn the first step after the cooldown is the primary's",
     ...chained(SPARE),
-    given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
-    follows: {
-      calls: [Rule.TARGET, SPARE, Rule.TARGET],
-      events: [
+    ...Rule.turn(
+      [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
+      [
         ...TOOL_AT_SPARE,
         { type: "model-change", from: SPARE, to: Rule.TARGET },
         { type: "step-start", step: 1, target: Rule.TARGET },
         ...Rule.answered()
       ],
-      shown: ANSWER
-    },
+      { calls: [Rule.TARGET, SPARE, Rule.TARGET], shown: ANSWER }
+    ),
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
   },
   {
     title: 'rule P9: with "never" the turn stays on its target',
     ...never(SPARE),
-    given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
-    follows: {
-      calls: [Rule.TARGET, SPARE, SPARE],
-      events: [...TOOL_AT_SPARE, { type: "step-start", step: 1, target: SPARE }, ...Rule.answered()],
-      shown: ANSWER
-    },
+    ...Rule.turn(
+      [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
+      [...TOOL_AT_SPARE, { type: "step-start", step: 1, target: SPARE }, ...Rule.answered()],
+      { calls: [Rule.TARGET, SPARE, SPARE], shown: ANSWER }
+    ),
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
   },
   {
@@ -170,12 +149,13 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
       routing: { type: "fallback-chain", chains: { default: [SPARE] }, cooldown: "1 minute" }
     },
     targets: TWO,
+    // The second step has two seconds to begin.
     scale: 80,
     ...Rule.turn(
       [asks(4 * MINUTE, "retry-after"), takes(65 * SECOND, callsTool("send")), says(ANSWER)],
       [
         Rule.atOnce(0, "rate-limited"),
-        ...TOOL_AT_SPARE.slice(Rule.BEGUN.length + 1),
+        ...TOOL_AT_SPARE.slice(1),
         { type: "step-start", step: 1, target: SPARE },
         ...Rule.answered()
       ],
@@ -200,11 +180,7 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
             ...Rule.BEGUN_AGAIN.slice(0, 1),
             ...Rule.fallsBack(Rule.TARGET, SPARE),
             { type: "step-start", target: SPARE },
-            "text-delta",
-            { type: "retry-fallback-succeeded", model: SPARE, role: "default" },
-            "usage",
-            "message",
-            { type: "turn-end", status: "completed" }
+            ...Rule.provedAt(SPARE)
           ],
           shown: ANSWER
         }

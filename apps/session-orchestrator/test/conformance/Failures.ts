@@ -1,7 +1,7 @@
 /** Scenarios of the truth about a failure (rules C), as a turn shows it. */
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import { type Pattern, type Scenario, answered, turn } from "./RuleScenario.ts"
+import { type Pattern, type Scenario, answered, called, turn } from "./RuleScenario.ts"
 import { ANSWER, MINUTE, SECOND, endsIn, outlives } from "./Shapes.ts"
 
 const { says } = Answers
@@ -98,19 +98,9 @@ const streams: ReadonlyArray<Scenario> = [
   {
     title: "rule C7: a whole one is run",
     format: "anthropic",
-    ...turn(
-      [Answers.callsTool("send"), says(ANSWER)],
-      [
-        { type: "tool-call", toolName: "send" },
-        "usage",
-        "message",
-        { type: "tool-result", toolName: "send", isError: true },
-        "message",
-        "step-start",
-        ...answered()
-      ],
-      { shown: ANSWER }
-    ),
+    ...turn([Answers.callsTool("send"), says(ANSWER)], [...called("send", true), "step-start", ...answered()], {
+      shown: ANSWER
+    }),
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   },
   outlives(

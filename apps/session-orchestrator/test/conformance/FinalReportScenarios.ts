@@ -1,5 +1,6 @@
 /** Scenarios of turns that have to end with a report (rules A9, A13, A14). */
 import * as Answers from "./Answers.ts"
+import { SPARE, THIRD, THREE, TWO, chain } from "./ChainShapes.ts"
 import * as Report from "./ReportShapes.ts"
 import { type Scenario, aborted, atOnce, called, TARGET, turn } from "./RuleScenario.ts"
 import { SECOND } from "./Shapes.ts"
@@ -77,12 +78,8 @@ const guidance: ReadonlyArray<Scenario> = [
   },
   {
     title: "rule A9, P8: a target without tools is no fallback if a report is required",
-    retry: {
-      ...REPORTING,
-      profile: "interactive",
-      routing: { type: "fallback-chain", chains: { default: ["spare/m", "third/m"] } }
-    },
-    targets: [TARGET, "spare/m", "third/m"],
+    retry: { ...REPORTING, ...chain(SPARE, THIRD) },
+    targets: THREE,
     models: { "spare/m": { tools: false } },
     ...turn(
       [overloaded, reports(GOOD)],
@@ -104,12 +101,8 @@ const guidance: ReadonlyArray<Scenario> = [
 const chained: ReadonlyArray<Scenario> = [
   {
     title: "rule A9, P8: an answer of words alone is retried on the same target, which does not cool down",
-    retry: {
-      ...REPORTING,
-      profile: "interactive",
-      routing: { type: "fallback-chain", chains: { default: ["spare/m"] } }
-    },
-    targets: [TARGET, "spare/m"],
+    retry: { ...REPORTING, ...chain(SPARE) },
+    targets: TWO,
     turns: [
       turn(
         [says("Well."), reports(GOOD)],
@@ -126,8 +119,8 @@ const chained: ReadonlyArray<Scenario> = [
   },
   {
     title: "rule A4, A11: the last step offers the report alone on every target",
-    retry: { ...REPORTING, maxTurns: 1, routing: { type: "round-robin", targets: [TARGET, "spare/m"] } },
-    targets: [TARGET, "spare/m"],
+    retry: { ...REPORTING, maxTurns: 1, routing: { type: "round-robin", targets: TWO } },
+    targets: TWO,
     tools: ["look"],
     given: [status(401, "auth"), reports(GOOD)],
     follows: {

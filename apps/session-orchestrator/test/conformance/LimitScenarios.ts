@@ -1,7 +1,17 @@
 /** Scenarios of quotas and rate limits: their scope and their end (rules C12, P7, P8). */
 import * as Answers from "./Answers.ts"
-import { chained, movesOn, SPARE } from "./ChainShapes.ts"
-import { type Scenario, answered, atOnce, fallsBack, provedAt, providerOf, TARGET, turn } from "./RuleScenario.ts"
+import { begunOn, chained, movesOn, secondTurn, SPARE } from "./ChainShapes.ts"
+import {
+  type Scenario,
+  answered,
+  atOnce,
+  BEGUN,
+  fallsBack,
+  provedAt,
+  providerOf,
+  TARGET,
+  turn
+} from "./RuleScenario.ts"
 import { ANSWER, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, exhausted, overloaded, says, status, words } = Answers
@@ -55,15 +65,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         ],
         { calls: [FIRST, SMALL_KEY, SPARE], shown: ANSWER }
       ),
-      {
-        prompt: "And?",
-        given: [says(ANSWER)],
-        follows: {
-          calls: [SPARE],
-          events: ["turn-start", "message", { type: "step-start", target: SPARE }, ...answered()],
-          shown: ANSWER
-        }
-      }
+      secondTurn([SPARE], begunOn(SPARE))
     ],
     history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`, "user: And?", `assistant at ${SPARE}: ${ANSWER}`]
   },
@@ -90,7 +92,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         ],
         { when: [{ at: 1, act: { switchesTo: TARGET } }], calls: [TARGET, SPARE, TARGET], shown: ANSWER }
       ),
-      turn([says(ANSWER)], answered(), { prompt: "And?", calls: [TARGET], shown: ANSWER })
+      secondTurn([TARGET], [...BEGUN, ...answered()])
     ],
     history: ["user: Hello", `assistant: ${ANSWER}`, "user: And?", `assistant: ${ANSWER}`]
   }

@@ -12,7 +12,7 @@ const again: Rule.Turn = Rule.turn([says(ANSWER)], Rule.answered(), {
   shown: ANSWER
 })
 
-const STEP: ReadonlyArray<Rule.Expected> = ["tool-call", "usage", "message", "tool-result", "message", "step-start"]
+const STEP: ReadonlyArray<Rule.Expected> = [...Rule.called("send", true), "step-start"]
 
 const INTERACTIVE = { profile: "interactive" } as const
 

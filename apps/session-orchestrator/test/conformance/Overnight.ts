@@ -1,6 +1,6 @@
 /** Scenarios of stepped backoff within a budget: the default profile (rules D). */
 import * as Answers from "./Answers.ts"
-import { type Scenario, aborted, answered, turn, waits } from "./RuleScenario.ts"
+import { type Scenario, aborted, answered, called, turn, waits } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, HOUR, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { OVERLOADED, badGateway, overloaded, says } = Answers
@@ -191,11 +191,7 @@ const sleep: ReadonlyArray<Scenario> = [
         ...waits(5 * SECOND),
         { type: "model-change", from: "scripted/m", to: "other/n" },
         { type: "retry-end", success: true, attempt: 0 },
-        "tool-call",
-        "usage",
-        "message",
-        "tool-result",
-        "message",
+        ...called("send", true),
         { type: "step-start", target: "other/n" },
         ...answered()
       ],

@@ -154,10 +154,10 @@ export const fallsBack = (from: string, to: string, role = "default"): ReadonlyA
   { type: "model-change", from, to }
 ]
 
-/** A fallback's first answer, at the end of an open chain, and the seal. */
-export const provedAt = (model: string, attempt: number, role = "default"): ReadonlyArray<Expected> => [
+/** A fallback's first answer, and the seal; `attempt` is the last retry of an open chain. */
+export const provedAt = (model: string, attempt?: number, role = "default"): ReadonlyArray<Expected> => [
   "text-delta",
-  { type: "retry-end", success: true, attempt },
+  ...(attempt === undefined ? [] : [{ type: "retry-end", success: true, attempt } as const]),
   { type: "retry-fallback-succeeded", model, role },
   "usage",
   "message",
