@@ -154,34 +154,25 @@ export const asks =
   ({ ms }) => {
     const seconds = `${ms(delayMs) / 1_000}s`
     const failure = { code: "rate_limit_exceeded", message: "Rate limit reached." }
+    const limit = (given: Partial<ScriptedServer.PreparedResponse>) => ({
+      status: 429,
+      body: { error: failure },
+      ...given
+    })
     switch (how) {
       case "retry-after":
-        return { status: 429, headers: { "retry-after": String(ms(delayMs) / 1_000) }, body: { error: failure } }
+        return limit({ headers: { "retry-after": String(ms(delayMs) / 1_000) } })
       case "retry-after-ms":
-        return { status: 429, headers: { "retry-after-ms": String(ms(delayMs)) }, body: { error: failure } }
+        return limit({ headers: { "retry-after-ms": String(ms(delayMs)) } })
       case "x-ratelimit-reset-tokens":
-        return {
-          status: 429,
-          headers: { "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": seconds },
-          body: { error: failure }
-        }
-      case "RetryInfo":
-        return {
-          status: 429,
-          body: {
-            error: {
-              code: 429,
-              status: "RESOURCE_EXHAUSTED",
-              message: "Resource has been exhausted.",
-              details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: seconds }]
-            }
-          }
-        }
+        return limit({ headers: { "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": seconds } })
+      case "RetryInfo": {
+        const message = "Resource has been exhausted."
+        const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: seconds }]
+        return limit({ body: { error: { code: 429, status: "RESOURCE_EXHAUSTED", message, details } } })
+      }
       case "words":
-        return {
-          status: 429,
-          body: { error: { ...failure, message: `${failure.message} Please try again in ${seconds}.` } }
-        }
+        return limit({ body: { error: { ...failure, message: `${failure.message} Please try again in ${seconds}.` } } })
       default:
         return how satisfies never
     }

@@ -64,7 +64,7 @@ const classification: ReadonlyArray<Rule.Scenario> = [
       ["inside a stream", Answers.failsInStream("too-long")]
     ] as const
   ).map(([how, answer]) =>
-    endsIn(`rule P2: a context that is too long is not sent again: known ${how}`, "context-overflow", [answer], [], {
+    endsIn(`rule P2: a context that is too long is not sent again: known ${how}`, "context-overflow", [answer], {
       retry: INTERACTIVE,
       format: "anthropic"
     })
@@ -76,8 +76,7 @@ const backoff: ReadonlyArray<Rule.Scenario> = [
     "rule P3, P4, P11: three retries after 2, 4 and 8 s, and then the chain is closed with its last error",
     "overloaded",
     times(4, overloaded),
-    waits(...BACKOFF).map((wait) => ({ ...wait, maxAttempts: 3 })),
-    { retry: INTERACTIVE, format: "anthropic" }
+    { retry: INTERACTIVE, format: "anthropic", waits: waits(...BACKOFF).map((wait) => ({ ...wait, maxAttempts: 3 })) }
   ),
   outlives(
     "rule P3: the number of retries and the base of the backoff can be set",
@@ -85,10 +84,10 @@ const backoff: ReadonlyArray<Rule.Scenario> = [
     waits(1 * SECOND, 2 * SECOND, 4 * SECOND, 8 * SECOND),
     { retry: { ...INTERACTIVE, maxRetries: 4, schedule: { type: "exponential", base: "1 second" } } }
   ),
-  endsIn("rule P3: switched off, the first error ends the turn", "overloaded", [overloaded], [], {
+  endsIn("rule P3: switched off, the first error ends the turn", "overloaded", [overloaded], {
     retry: { ...INTERACTIVE, enabled: false }
   }),
-  endsIn("rule P3: without a retry to make, too", "overloaded", [overloaded], [], {
+  endsIn("rule P3: without a retry to make, too", "overloaded", [overloaded], {
     retry: { ...INTERACTIVE, maxRetries: 0 }
   }),
   ...(["retry-after", "retry-after-ms", "x-ratelimit-reset-tokens", "RetryInfo", "words"] as const).map((how) =>
@@ -113,13 +112,9 @@ const backoff: ReadonlyArray<Rule.Scenario> = [
     waits(...times(5, overloaded).map((_, n) => 2 * SECOND * 2 ** n)),
     { retry: { ...INTERACTIVE, maxRetries: 5 } }
   ),
-  endsIn(
-    "rule P6: a delay above the cap fails the turn at once",
-    "rate-limited",
-    [asks(301 * SECOND, "retry-after")],
-    [],
-    { retry: INTERACTIVE }
-  ),
+  endsIn("rule P6: a delay above the cap fails the turn at once", "rate-limited", [asks(301 * SECOND, "retry-after")], {
+    retry: INTERACTIVE
+  }),
   outlives("rule P6: one of just the cap is waited for", [asks(5 * MINUTE, "retry-after")], waits(5 * MINUTE), {
     retry: INTERACTIVE
   }),
@@ -127,16 +122,12 @@ const backoff: ReadonlyArray<Rule.Scenario> = [
     "rule P6, P11: in a chain that is open it closes the chain",
     "rate-limited",
     [overloaded, asks(301 * SECOND, "retry-after")],
-    waits(2 * SECOND),
-    { retry: INTERACTIVE }
+    { retry: INTERACTIVE, waits: waits(2 * SECOND) }
   ),
-  endsIn(
-    "rule P6: a backoff that grows above the cap fails there",
-    "overloaded",
-    times(3, overloaded),
-    waits(2 * SECOND, 4 * SECOND),
-    { retry: { ...INTERACTIVE, maxDelay: "5 seconds" } }
-  ),
+  endsIn("rule P6: a backoff that grows above the cap fails there", "overloaded", times(3, overloaded), {
+    retry: { ...INTERACTIVE, maxDelay: "5 seconds" },
+    waits: waits(2 * SECOND, 4 * SECOND)
+  }),
   outlives("rule P3, P6: a cap of 0 is none", [asks(301 * SECOND, "retry-after")], waits(301 * SECOND), {
     retry: { ...INTERACTIVE, maxDelay: "0 seconds" }
   })

@@ -73,13 +73,10 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
     turns: asks(turn([tooLong, says(SUMMARY), tooLong], [...compacted, ...failed("context-overflow")])),
     history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (context-overflow):"]
   },
-  endsIn(
-    "rule P19: where nothing can be left out the turn fails with the overflow",
-    "context-overflow",
-    [tooLong],
-    [],
-    { retry: INTERACTIVE, format: "anthropic" }
-  ),
+  endsIn("rule P19: where nothing can be left out the turn fails with the overflow", "context-overflow", [tooLong], {
+    retry: INTERACTIVE,
+    format: "anthropic"
+  }),
   {
     title: "rule P19: a context that is too long for a summary fails with the overflow too",
     retry: INTERACTIVE,

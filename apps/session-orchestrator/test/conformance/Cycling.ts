@@ -27,10 +27,9 @@ const waiting: ReadonlyArray<Scenario> = [
     "rule A2, A7: 3 attempts in total: network errors wait 1 s and 2 s, and then there are no attempts left",
     "network",
     times(3, reset),
-    waits(1 * SECOND, 2 * SECOND),
-    { retry: CYCLING }
+    { retry: CYCLING, waits: waits(1 * SECOND, 2 * SECOND) }
   ),
-  endsIn("rule A2: with a cap of 1 the first error is the last", "network", [reset], [], {
+  endsIn("rule A2: with a cap of 1 the first error is the last", "network", [reset], {
     retry: { ...CYCLING, maxRetries: 1 }
   }),
   outlives(

@@ -50,7 +50,7 @@ const classification: ReadonlyArray<Scenario> = [
   endsIn("rule C2: 402 is a quota that is used up, and is not waited for", "quota-exhausted", [
     Answers.status(402, "quota")
   ]),
-  endsIn("rule C2: so is insufficient_quota with a 429", "quota-exhausted", [Answers.status(429, "quota")], [], {
+  endsIn("rule C2: so is insufficient_quota with a 429", "quota-exhausted", [Answers.status(429, "quota")], {
     format: "anthropic"
   }),
   outlives(
@@ -78,13 +78,10 @@ const classification: ReadonlyArray<Scenario> = [
 ]
 
 const streams: ReadonlyArray<Scenario> = [
-  endsIn(
-    "rule C6: a stream that ends without its terminal event has failed",
-    "network",
-    [Answers.justEnds("Here I")],
-    [],
-    { format: "anthropic", shown: "Here I" }
-  ),
+  endsIn("rule C6: a stream that ends without its terminal event has failed", "network", [Answers.justEnds("Here I")], {
+    format: "anthropic",
+    shown: "Here I"
+  }),
   outlives("rule C6: before any output it is asked for again", [Answers.justEnds("")], secondsOf("network"), {
     retry: EVEN,
     format: "anthropic"
@@ -115,7 +112,7 @@ const streams: ReadonlyArray<Scenario> = [
     secondsOf("timeout", "timeout"),
     { retry: { ...EVEN, requestTimeout: { firstContent: "1 minute" } }, scale: 200 }
   ),
-  endsIn("rule C8: between contents another limit holds", "timeout", [Answers.fallsSilent("Here I")], [], {
+  endsIn("rule C8: between contents another limit holds", "timeout", [Answers.fallsSilent("Here I")], {
     retry: { requestTimeout: { firstContent: "10 minutes", idle: "1 minute" } },
     scale: 200,
     shown: "Here I"
@@ -126,7 +123,7 @@ const streams: ReadonlyArray<Scenario> = [
     secondsOf("network", "server-error", "network", "server-error", "invalid-response"),
     { retry: EVEN, format: "anthropic" }
   ),
-  endsIn("rule C2, C9: a redirect is not followed, and ends the step", "bad-request", [Answers.page(307)], [], {
+  endsIn("rule C2, C9: a redirect is not followed, and ends the step", "bad-request", [Answers.page(307)], {
     format: "anthropic"
   })
 ]

@@ -101,13 +101,12 @@ export const scenarios: ReadonlyArray<Rule.Scenario> = [
     "rule P8: a failure that the request causes is not sent to another target",
     "bad-request",
     [words(400, "Invalid value.")],
-    [],
     { ...chained(SPARE) }
   ),
-  endsIn("rule P2, P8: nor is a context that is too long", "context-overflow", [status(400, "too-long")], [], {
+  endsIn("rule P2, P8: nor is a context that is too long", "context-overflow", [status(400, "too-long")], {
     ...chained(SPARE)
   }),
-  endsIn("rule D4, P8: nor anything after content", "network", [breaksOff("Half of")], [], {
+  endsIn("rule D4, P8: nor anything after content", "network", [breaksOff("Half of")], {
     ...chained(SPARE),
     shown: "Half of"
   }),

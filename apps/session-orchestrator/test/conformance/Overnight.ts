@@ -73,13 +73,9 @@ const trigger: ReadonlyArray<Scenario> = [
     ],
     { format: "anthropic" }
   ),
-  endsIn(
-    "rule D3: an error that is not retryable ends the step: a wrong key",
-    "auth",
-    [Answers.status(401, "auth")],
-    [],
-    { format: "anthropic" }
-  ),
+  endsIn("rule D3: an error that is not retryable ends the step: a wrong key", "auth", [Answers.status(401, "auth")], {
+    format: "anthropic"
+  }),
   endsIn("rule D3: an error that is not retryable ends the step: no such model", "model-unavailable", [
     Answers.status(404, "model")
   ]),
@@ -90,9 +86,9 @@ const trigger: ReadonlyArray<Scenario> = [
     "rule D3, D7: after a wait, an error that is not retryable ends the step",
     "auth",
     [overloaded, Answers.status(403, "forbidden")],
-    waits(5 * SECOND)
+    { waits: waits(5 * SECOND) }
   ),
-  endsIn("rule D9: without a strategy the first error ends the step", "overloaded", [overloaded], [], { retry: null })
+  endsIn("rule D9: without a strategy the first error ends the step", "overloaded", [overloaded], { retry: null })
 ]
 
 const content: ReadonlyArray<Scenario> = [
@@ -100,22 +96,19 @@ const content: ReadonlyArray<Scenario> = [
     "rule D4: an answer that is cut is not retried, and its text is kept",
     "network",
     [Answers.breaksOff("Here I")],
-    [],
     { format: "anthropic", shown: "Here I" }
   ),
   endsIn(
     "rule D4: an overload in the middle of an answer is not retried, although it is retryable",
     "overloaded",
     [Answers.failsInStream("overloaded", "Here I")],
-    [],
     { format: "anthropic", shown: "Here I" }
   ),
   endsIn(
     "rule D4: nor is one in the answer that a retry got",
     "overloaded",
     [overloaded, Answers.failsInStream("overloaded", "Here I")],
-    waits(5 * SECOND),
-    { shown: "Here I" }
+    { shown: "Here I", waits: waits(5 * SECOND) }
   )
 ]
 

@@ -44,10 +44,9 @@ export const endsIn = (
   title: string,
   reason: Failure.Reason,
   failures: ReadonlyArray<Answer>,
-  waits: ReadonlyArray<RuleScenario.Pattern> = [],
-  rest: Rest & { readonly shown?: string } = {}
+  rest: Rest & { readonly shown?: string; readonly waits?: ReadonlyArray<RuleScenario.Pattern> } = {}
 ): RuleScenario.Scenario => {
-  const { shown, ...others } = rest
+  const { shown, waits = [], ...others } = rest
   return {
     ...others,
     title,

@@ -153,40 +153,27 @@ const quotes = (
     ScriptedServer.ErrorBody.envelope(name, dialect, message)
   const inStream = (text: string) => `event: error\ndata: ${text}\n\n`
   const preamble = ScriptedServer.answerFrames(dialect, "x").slice(0, 1)
+  const cut = `${"x".repeat(1985)}${KEY}`
+  const page = (status: number, title: string, rest = "") => ({
+    status,
+    headers: { "content-type": "text/html" },
+    body: `<html><title>${title}</title>${rest}</html>`
+  })
+  const stop = { choices: [{ delta: {}, finish_reason: "error", error: { message: quoted } }] }
   return [
     ["a 401", { status: 401, body: error("auth", `Incorrect API key provided: ${quoted}`) }],
     ["a 429", { status: 429, body: error("rate-limit", `Too many requests for ${quoted}`) }],
-    [
-      "an error that the limit of a message cuts in the key",
-      { status: 500, body: error("server-error", `${"x".repeat(1985)}${KEY}`) }
-    ],
+    ["an error that the limit of a message cuts in the key", { status: 500, body: error("server-error", cut) }],
     ["codes", { status: 400, body: { error: { message: "no", code: HEADER, type: HEADER } } }],
     ["text", { status: 400, body: `No such key: ${quoted}` }],
     ["JSON that broke off", { status: 500, body: `{"error": {"message": "${KEY}` }],
     ["JSON that is no error", { status: 200, body: { echo: quoted } }],
-    [
-      "a page",
-      {
-        status: 502,
-        headers: { "content-type": "text/html" },
-        body: `<html><title>${KEY} ${encodeURIComponent(HEADER)}</title>${quoted}</html>`
-      }
-    ],
-    [
-      "a page with status 200",
-      { status: 200, headers: { "content-type": "text/html" }, body: `<html><title>${KEY}</title></html>` }
-    ],
+    ["a page", page(502, `${KEY} ${encodeURIComponent(HEADER)}`, quoted)],
+    ["a page with status 200", page(200, KEY)],
     ["an error frame", { frames: [...preamble, inStream(JSON.stringify(error("overloaded")))] }],
     ["an error frame of text", { frames: [...preamble, inStream(quoted)] }],
     ["a frame that is no JSON", { frames: [...preamble, `data: {"a": ${quoted}\n\n`] }],
-    [
-      "a reason to stop",
-      {
-        frames: [
-          `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: "error", error: { message: quoted } }] })}\n\n`
-        ]
-      }
-    ],
+    ["a reason to stop", { frames: [`data: ${JSON.stringify(stop)}\n\n`] }],
     [
       "headers",
       {
@@ -269,6 +256,7 @@ describe("secrets", () => {
     for (const page of ["/metrics", "/docs", "/openapi.json", "/healthz", "/readyz"]) {
       evidence.answer(page, yield* service.call({ path: page }))
     }
+    const basic = `Basic ${Buffer.from(`:${TOKEN}`).toString("base64")}`
     const misuses: ReadonlyArray<Socket.Request> = [
       { path: `/nowhere?token=${encodeURIComponent(TOKEN)}` },
       { method: "DELETE", path: "/v1/conversations" },
@@ -277,11 +265,7 @@ describe("secrets", () => {
       { path: "/v1/conversations", body: "x", headers: { "content-type": "text/plain" } },
       { path: "/v1/conversations/none/turns", body: { prompt: 1, turnId: { TOKEN } } },
       { path: "/v1/conversations/none" },
-      {
-        path: "/v1/conversations",
-        body: {},
-        headers: { authorization: `Basic ${Buffer.from(`:${TOKEN}`).toString("base64")}` }
-      },
+      { path: "/v1/conversations", body: {}, headers: { authorization: basic } },
       { path: "/v1/conversations", body: {}, headers: { authorization: `Bearer ${TOKEN.slice(0, -1)}` } }
     ]
     for (const misuse of misuses) {
@@ -361,46 +345,22 @@ describe("secrets", () => {
     assert.deepStrictEqual(evidence.leaks, [])
   })
 
+  const like = (entry: object) => ({ providers: { openai: { type: "openai-compatible", ...entry } } })
+  const [key, queried] = [encodeURIComponent(KEY), `http://127.0.0.1/v1?auth=${KEY}#there`]
+  const withPassword = `http://me:${key}@127.0.0.1/v1`
+
   const pasted: ReadonlyArray<
     readonly [where: string, config: object | string, variables?: Readonly<Record<string, string>>]
   > = [
-    [
-      "a key in place of the name of its variable",
-      { providers: { openai: { type: "openai-compatible", apiKeyEnv: KEY } } }
-    ],
-    ["a key under a key that there is not", { providers: { openai: { type: "openai-compatible", apiKey: KEY } } }],
+    ["a key in place of the name of its variable", like({ apiKeyEnv: KEY })],
+    ["a key under a key that there is not", like({ apiKey: KEY })],
     ["a token that is no string", { server: { token: [TOKEN] } }],
-    [
-      "a header that is no string",
-      { providers: { openai: { type: "openai-compatible", headers: { "X-Gateway": [HEADER] } } } }
-    ],
-    [
-      "a header of two lines",
-      { providers: { openai: { type: "openai-compatible", headers: { "X-Gateway": BROKEN } } } }
-    ],
-    [
-      "a user in an address",
-      {
-        providers: { openai: { type: "openai-compatible", baseUrl: `http://${encodeURIComponent(KEY)}@127.0.0.1/v1` } }
-      }
-    ],
-    [
-      "a password in an address",
-      {
-        providers: {
-          openai: { type: "openai-compatible", baseUrl: `http://me:${encodeURIComponent(KEY)}@127.0.0.1/v1` }
-        }
-      }
-    ],
-    [
-      "a query in an address that will not do",
-      { providers: { openai: { type: "openai-compatible", baseUrl: `http://127.0.0.1/v1?auth=${KEY}#there` } } }
-    ],
-    [
-      "a password in a variable's address",
-      {},
-      { OPENAI_BASE_URL: `http://me:${encodeURIComponent(KEY)}@127.0.0.1/v1` }
-    ],
+    ["a header that is no string", like({ headers: { "X-Gateway": [HEADER] } })],
+    ["a header of two lines", like({ headers: { "X-Gateway": BROKEN } })],
+    ["a user in an address", like({ baseUrl: `http://${key}@127.0.0.1/v1` })],
+    ["a password in an address", like({ baseUrl: withPassword })],
+    ["a query in an address that will not do", like({ baseUrl: queried })],
+    ["a password in a variable's address", {}, { OPENAI_BASE_URL: withPassword }],
     ["a token in the variable for its variable's name", { server: { tokenEnv: TOKEN } }],
     ["a key as the whole file", JSON.stringify(KEY)],
     ["JSON that breaks off within a key", `{ "server": { "token": "${TOKEN}`],
