@@ -6,18 +6,15 @@ import { type Effect, Schema } from "effect"
 import * as StoredTurns from "../../../src/insight/inspection/StoredTurns.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 
-export interface Case {
-  /** The events of the turn, and the rules that the sentences name. */
-  readonly title: string
-  readonly plan: ScriptedTurn.Plan
-  readonly live?: (hand: ScriptedTurn.Hand) => Effect.Effect<unknown>
-  /** Sentences that must occur, in this order. */
-  readonly expects: ReadonlyArray<string>
-}
+/** The events of a turn, what is done to it meanwhile, and the sentences that must occur, in this order. */
+type Case = readonly [
+  given: ScriptedTurn.Plan & { readonly live?: (hand: ScriptedTurn.Hand) => Effect.Effect<unknown> },
+  ...expects: ReadonlyArray<string>
+]
 
-/** Defines a test for each case. */
-export const explains = (cases: ReadonlyArray<Case>): void => {
-  for (const { live, plan, expects, title } of cases) {
+/** Defines a test for each case, by the events of its turn. */
+export const explains = (cases: Readonly<Record<string, Case>>): void => {
+  for (const [title, [{ live, ...plan }, ...expects]] of Object.entries(cases)) {
     ScriptedTurn.test(`rule X9: the explanation of ${title}`, function* () {
       const explanation = yield* ScriptedTurn.happened(plan, live)
       const words = wordsOf(explanation)
