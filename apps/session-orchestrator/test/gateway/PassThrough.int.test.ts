@@ -66,7 +66,10 @@ describe("a call through the gateway", () => {
       "Content-Type": "application/octet-stream",
       Authorization: "Bearer sk-of-the-client",
       "X-Custom": ["one", "two"],
-      connection: "close"
+      "accept-encoding": "gzip",
+      "x-holdfast-retry-profile": "interactive",
+      connection: "close, x-hop",
+      "x-hop": "1"
     })
     const [call] = endpoint.calls
     assert(call !== undefined)
@@ -74,6 +77,8 @@ describe("a call through the gateway", () => {
     expect(sha256(yield* Effect.promise(() => call.body))).toBe(sha256(up))
     expect(headerOf(call, "authorization")).toEqual(["Bearer sk-of-the-client"])
     expect(headerOf(call, "x-custom")).toEqual(["one", "two"])
+    for (const name of ["accept-encoding", "x-holdfast-retry-profile", "x-hop"])
+      expect(headerOf(call, name)).toEqual([])
     expect(answer.status).toBe(207)
     expect(sha256(answer.body)).toBe(sha256(down))
     expect(headerOf(answer, "x-twice")).toEqual(["a=1", "b=2"])
@@ -86,11 +91,19 @@ describe("a call through the gateway", () => {
     const get = (path: string, headers: Http.OutgoingHttpHeaders) => service.call({ path, headers })
     yield* get("/to/own/models", { authorization: "Bearer holdfast" })
     yield* get("/to/claude/v1/models", { authorization: "Bearer holdfast" })
+    yield* get("/to/claude/v1/models", { "x-api-key": "holdfast" })
+    yield* get("/to/claude/v1/models", { authorization: "Bearer sk-ant-oat01", "x-api-key": "other" })
     yield* get("/to/own/models", {})
-    const names = ["authorization", "x-api-key", "x-tenant"]
-    expect(endpoint.calls.map((call) => names.flatMap((name) => headerOf(call, name)))).toEqual([
+    const keys = endpoint.calls.map((call) => [
+      ...headerOf(call, "authorization"),
+      ...headerOf(call, "x-api-key"),
+      ...headerOf(call, "x-tenant")
+    ])
+    expect(keys).toEqual([
       ["Bearer sk-own-0123456789", "t1"],
       ["sk-claude-0123456789"],
+      ["sk-claude-0123456789"],
+      ["Bearer sk-ant-oat01", "other"],
       []
     ])
   })
@@ -223,6 +236,16 @@ describe("an answer from below /to/", () => {
   })
 })
 
+It.effect("rule X13: a browser's cookies, of this machine's pages, go to no provider; an agent's pass", function* () {
+  const { endpoint, service } = yield* start({ answer: ({ response }) => void response.writeHead(400).end("{}") })
+  const cookie = "sid=of-another-port"
+  const page = { cookie, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" }
+  yield* service.call({ path: "/to/own/models", headers: page })
+  yield* service.call({ path: "/to/own/chat/completions", headers: page, body: { model: "m" } })
+  yield* service.call({ path: "/to/own/models", headers: { cookie } })
+  expect(endpoint.calls.map((call) => headerOf(call, "cookie"))).toEqual([[], [], [cookie]])
+})
+
 describe("a call for an answer that cannot be read", () => {
   It.effect("goes up once, as it came, and its failure comes down", function* () {
     const { endpoint, service } = yield* start({
@@ -238,7 +261,8 @@ describe("a call for an answer that cannot be read", () => {
     })
     for (const { body, status } of [broken, coded]) expect([status, String(body)]).toEqual([503, "busy"])
     const received = yield* Effect.promise(() => Promise.all(endpoint.calls.map(({ body }) => body)))
-    expect([received, headerOf(endpoint.calls[1] ?? assert.fail(), "content-encoding")]).toEqual([bodies, ["br"]])
+    expect(received).toEqual(bodies)
+    expect(headerOf(endpoint.calls[1] ?? assert.fail(), "content-encoding")).toEqual(["br"])
   })
 })
 
@@ -251,6 +275,11 @@ describe("a call that the gateway refuses", () => {
       { type: "error", error: { type: "not_found_error" } }
     ])
     expect(anthropic.text).toMatch(/no provider \\"nowhere\\".*There are: .*own.*claude/)
+    const profile = yield* service.call({ path: "/to/own@nightly/chat/completions", body: {} })
+    expect([profile.status, JSON.parse(profile.text).error.message]).toEqual([
+      404,
+      'There is no retry profile "nightly". There are: overnight, weekly, interactive, cycling.'
+    ])
     const headers = { "x-holdfast-retry-profile": "weekly", "x-holdfast-retry-budget": "soon" }
     const budget = yield* service.call({ path: "/to/own/chat/completions", body: {}, headers })
     expect([budget.status, JSON.parse(budget.text).error.message]).toEqual([
@@ -299,10 +328,18 @@ describe("a call that the gateway refuses", () => {
         JSON.parse(text)
       ])
     const refusal = [401, { type: "error", error: { type: "authentication_error" } }]
+    expect(yield* post({})).toMatchObject(refusal)
+    expect(yield* post({ "x-api-key": "sk-ant-of-the-client" })).toMatchObject(refusal)
     expect(yield* post({ "x-api-key": "sk-ant-of-the-client", "x-holdfast-token": "wrong" })).toMatchObject(refusal)
     expect(endpoint.calls).toEqual([])
     yield* service.call({ path: "/to/claude/v1/models", headers: { "x-api-key": "token-0123456789" } })
-    expect(endpoint.calls.map((call) => headerOf(call, "x-api-key"))).toEqual([["sk-claude-0123456789"]])
+    const both = { "x-api-key": "sk-ant-of-the-client", "x-holdfast-token": "token-0123456789" }
+    yield* service.call({ path: "/to/claude/v1/models", headers: both })
+    expect(endpoint.calls.map((call) => headerOf(call, "x-api-key"))).toEqual([
+      ["sk-claude-0123456789"],
+      ["sk-ant-of-the-client"]
+    ])
+    expect(endpoint.calls.flatMap((call) => headerOf(call, "x-holdfast-token"))).toEqual([])
   })
 
   It.effect("rule X13: has a dot segment in its path, also an escaped one", function* () {

@@ -143,3 +143,9 @@ It.effect("a manual retry is answered like a turn, with or without a body", func
   const bare = yield* server.open({ path, method: "POST", headers: NDJSON })
   expect(bare.status).toBe(200)
 })
+
+It.effect("the head of a stream leaves once the turn is accepted, before any event", function* () {
+  const { live, server } = yield* ask(NDJSON)
+  expect(live.status).toBe(200)
+  expect(server.conversations.turn("t").prompt).toBe("hello")
+})

@@ -98,3 +98,9 @@ const writesPerTurn = Effect.gen(function* () {
   )
   return turns
 })
+
+It.effect("HEAD has the head of watching, and does not watch", function* () {
+  const { path, server } = yield* withHistory
+  const { headers, status, text } = yield* server.call({ path, method: "HEAD" })
+  expect([status, headers["content-type"], text]).toEqual([200, "text/event-stream", ""])
+})

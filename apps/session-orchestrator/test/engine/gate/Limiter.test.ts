@@ -85,6 +85,16 @@ describe("Limiter", () => {
     expect(second.permit).toBeDefined()
   })
 
+  it("without limits no call waits, and none has to be measured", () => {
+    const limiter = new Limiter({}, new ManualClock())
+    expect(limiter.countsTokens).toBe(false)
+    const permits: Array<Permit> = []
+    for (const tokens of [1e9, 1e9]) limiter.request(tokens, (permit) => permits.push(permit))
+    expect(permits).toHaveLength(2)
+    for (const { release } of permits) release()
+    expect(limiter.use.underway).toBe(0)
+  })
+
   it("Limiter.L1, Limiter.L2: under any order of calls, ends and time, no limit is exceeded, and no call waits without cause", async () => {
     const event = fc.oneof(
       fc.record({ type: fc.constant("ask" as const), tokens: fc.integer({ min: 0, max: 50 }) }),

@@ -92,3 +92,22 @@ It.effect("rule X6: with the database away a runner keeps the limits by itself",
     expect(asked).toBe(before)
   }).pipe(Effect.provide(table), Effect.scoped)
 })
+
+it.effect("rule X6: calls that another runner began count for its minute", () =>
+  onDisk(
+    Effect.gen(function* () {
+      const [one, two] = [yield* runner({ requestsPerMinute: 2 }), yield* runner({ requestsPerMinute: 2 })]
+      const calls = [yield* call(one), yield* call(one)]
+      for (const { end } of calls) yield* end
+      const unaware = yield* call(two)
+      yield* aSecond
+      yield* aSecond
+      const waiting = yield* call(two)
+      expect([unaware.hasBegun, waiting.hasBegun]).toEqual([true, false])
+      yield* TestClock.adjust(57_000)
+      expect(waiting.hasBegun).toBe(false)
+      yield* TestClock.adjust(3_000)
+      expect(waiting.hasBegun).toBe(true)
+    })
+  )
+)

@@ -261,6 +261,37 @@ describe("a subscriber that is pushed to", () => {
     return state
   }
 
+  it("is done when it is closed, and fails with the first error that it was given", async () => {
+    const hub = new Hub()
+    const closed = hub.subscribe()
+    closed.close()
+    closed.close()
+    hub.live(delta("a"))
+    assert.deepStrictEqual(closed.take(), [])
+    const failing = hub.subscribe()
+    failing.fail(stopped)
+    failing.fail(new TurnStopped.TurnStopped({ message: "again" }))
+    failing.take()
+    assert.strictEqual(await endOf(failing), stopped)
+    assert.isFalse(hub.isWatched)
+  })
+
+  it("Hub.H1: gets what a read brings as one chunk, in the microtask behind it", async () => {
+    const hub = new Hub()
+    const { chunks } = pushing(hub.subscribe())
+    for (const text of ["a", "b"]) hub.live(delta(text))
+    assert.deepStrictEqual(chunks, [])
+    await microtasks()
+    assert.deepStrictEqual(chunks, [["a", "b"]])
+    hub.live(delta("c"))
+    hub.persisted([stored(1)])
+    await microtasks()
+    assert.deepStrictEqual(chunks, [
+      ["a", "b"],
+      ["c", 1]
+    ])
+  })
+
   it("is pushed to until its consumer takes no more, until that stops it, or until it ends", async () => {
     const hub = new Hub()
     const [slow, left, ended] = [hub.subscribe(), hub.subscribe(), hub.subscribe()]

@@ -5,7 +5,7 @@ import { GivenRecords, ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Provider } from "@holdfast/kernel"
 import { History } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Fiber, Logger, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as Spending from "../../../src/engine/spend/Spending.ts"
@@ -13,10 +13,11 @@ import type * as SpendLimits from "../../../src/config/limits/SpendLimits.ts"
 import type { SpendRaise } from "../../../src/storage/SpendRaises.ts"
 import type { TurnFilter, TurnRow } from "../../../src/storage/ListPage.ts"
 import * as LocalTime from "../../../src/base/text/LocalTime.ts"
+import * as MemoryStore from "../../storage/MemoryStore.ts"
 import * as It from "../../It.ts"
 
 /** Its answers report 15 tokens each. */
-const { answer } = ScriptedProvider
+const { answer, breaksOff, emits, text } = ScriptedProvider
 
 type Service = ConversationSetup.Service
 
@@ -25,6 +26,14 @@ const limited = (
   scripts: ReadonlyArray<ScriptedProvider.Script>,
   test: It.Body<[Service]>
 ) => ConversationSetup.withService({ scripts, spend: { limits, prices: {}, isShared: false } }, test)
+
+/** Services that run one after the other on one database. */
+const lives = (limits: ReadonlyArray<SpendLimits.SpendLimit>, isShared: boolean) =>
+  Effect.map(Layer.build(Layer.fresh(MemoryStore.layer)), (built) => {
+    const storage = Layer.succeedContext(built)
+    return (scripts: ReadonlyArray<ScriptedProvider.Script>, test: It.Body<[Service]>) =>
+      ConversationSetup.withService({ scripts, storage, spend: { limits, prices: {}, isShared } }, test)
+  })
 
 /** A database without turns. */
 const NOTHING = {
@@ -51,8 +60,8 @@ const refusalOf = (
   )
 
 /** Runs a turn in a conversation of its own, to its end. */
-const turn = Effect.fnUntraced(function* ({ conversations }: Service) {
-  const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
+const turn = Effect.fnUntraced(function* ({ conversations }: Service, tags: ReadonlyArray<string> = []) {
+  const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi", labels: { tags } })
   return yield* conversations.result(turnId)
 })
 
@@ -69,6 +78,30 @@ describe("a limit of the day that fails turns", () => {
       assert.strictEqual(service.provider.requests.length, 2)
     })
   )
+
+  it.effect("counts an answer that broke off, and one whose turn failed", () =>
+    limited(
+      [{ per: "day", tokens: 15, then: "fail" }],
+      [breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 10, outputTokens: 5 } })],
+      function* (service) {
+        assert.strictEqual((yield* turn(service)).end.error?.code, undefined)
+        assert.strictEqual((yield* turn(service)).end.error?.code, "spend-limit")
+      }
+    )
+  )
+
+  It.effect("counts what turns of the day have used before the service started", function* () {
+    const life = yield* lives([{ per: "tag", tag: "nightly", tokens: 15, then: "fail" }], false)
+    yield* life([answer("one"), answer("two")], function* (service) {
+      yield* turn(service, ["nightly"])
+      yield* turn(service)
+    })
+    yield* life([answer("three")], function* (service) {
+      const { end } = yield* turn(service, ["nightly", "other"])
+      assert.include(end.error?.message, "on turns with the tag nightly, and 15 tokens were spent")
+      assert.strictEqual((yield* turn(service, ["other"])).text, "three")
+    })
+  })
 })
 
 describe("a limit of a conversation", () => {
@@ -93,6 +126,22 @@ describe("a limit of a conversation", () => {
       assert.strictEqual((yield* turn(service)).end.status, "completed")
     })
   )
+
+  for (const isShared of [true, false]) {
+    It.effect(`counts its turns before a restart (several runners: ${isShared})`, function* () {
+      const life = yield* lives(limits, isShared)
+      let id: Ids.ConversationId | undefined
+      yield* life(answers, function* (service) {
+        id = yield* service.conversations.create({})
+        yield* prompt(service, id)
+      })
+      const conversation = id ?? assert.fail("it was made")
+      yield* life(answers, function* (service) {
+        assert.strictEqual((yield* prompt(service, conversation)).end.status, "completed")
+        assert.strictEqual((yield* prompt(service, conversation)).end.error?.code, "spend-limit")
+      })
+    })
+  }
 })
 
 describe("a limit of a turn", () => {
@@ -110,6 +159,25 @@ describe("a limit of a turn", () => {
       assert.strictEqual((yield* conversations.result(yield* conversations.retry(id, {}))).text, "Done.")
     })
   )
+
+  for (const isShared of [true, false]) {
+    It.effect(`rule X11: counts its steps before a restart (several runners: ${isShared})`, function* () {
+      const life = yield* lives(limits, isShared)
+      let turnId: Ids.TurnId | undefined
+      yield* life([step, emits(ScriptedProvider.overloaded)], function* ({ conversations }) {
+        const id = yield* conversations.create({})
+        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+        turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* watcher.until("provider-retry")
+      })
+      const waiting = turnId ?? assert.fail("it was accepted")
+      yield* life([step, answer("Never asked for.")], function* ({ conversations }) {
+        yield* TestClock.adjust("1 minute")
+        const { end } = yield* conversations.result(waiting)
+        assert.strictEqual(end.error?.code, "spend-limit")
+      })
+    })
+  }
 })
 
 describe("a call of the gateway", () => {
@@ -430,29 +498,93 @@ describe("a limit that is raised", () => {
   })
 })
 
-describe("a limit of the day that asks", () => {
+describe("rule X11: a limit of the day that asks", () => {
   const limits = [{ per: "day", tokens: 15, then: "ask", answerWithin: Duration.hours(2) }] as const
-  const scripts = [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")]
+
+  /** A turn at the limit, which asks. */
+  const asks = Effect.fnUntraced(function* ({ conversations }: Service) {
+    const id = yield* conversations.create({})
+    const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+    const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+    yield* watcher.until("provider-retry")
+    yield* TestClock.adjust("1 millis")
+    yield* watcher.until("provider-retry", 2)
+    return { id, turnId, watcher }
+  })
+
+  const asked = Effect.fnUntraced(function* (service: Service) {
+    yield* turn(service)
+    const { id, turnId, watcher } = yield* asks(service)
+    const event = watcher.seen.findLast(({ event }) => event.type === "provider-retry")?.event
+    assert.isTrue(event?.type === "provider-retry" && event.asks?.because === "spend")
+    assert.strictEqual(service.provider.requests.length, 1)
+    return { id, turnId }
+  })
 
   it.effect("rule X11: waits for a person without a call, and goes on when the answer is retry-now", () =>
-    limited(limits, scripts, function* (service) {
-      const { conversations, log, provider } = service
+    limited(
+      limits,
+      [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")],
+      function* (service) {
+        const { id, turnId } = yield* asked(service)
+        assert.isTrue(yield* service.conversations.steer({ type: "retry-now", conversationId: id }, "test"))
+        const { end, text } = yield* service.conversations.result(turnId)
+        // An answer holds for the rest of the turn: its second step asks nothing.
+        assert.deepStrictEqual([end.status, text, end.attempts], ["completed", "three", 2])
+        const [first] = History.of(yield* service.log.load(turnId)).attempts
+        assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
+      }
+    )
+  )
+
+  It.effect("rule X11: is asked about before a restart, and answered after it", function* () {
+    const life = yield* lives(limits, false)
+    let waiting: Effect.Success<ReturnType<typeof asks>> | undefined
+    yield* life([answer("one")], function* (service) {
       yield* turn(service)
-      const id = yield* conversations.create({})
-      const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-      const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-      yield* watcher.until("provider-retry")
-      yield* TestClock.adjust("1 millis")
-      yield* watcher.until("provider-retry", 2)
-      const event = watcher.seen.findLast(({ event }) => event.type === "provider-retry")?.event
-      assert.isTrue(event?.type === "provider-retry" && event.asks?.because === "spend")
-      assert.strictEqual(provider.requests.length, 1)
+      waiting = yield* asks(service)
+    })
+    const { id, turnId } = waiting ?? assert.fail("it asks")
+    yield* life([ScriptedProvider.tools(ScriptedProvider.call("none")), answer("two")], function* (service) {
+      const { conversations, provider } = service
+      assert.strictEqual(provider.requests.length, 0)
       assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "test"))
-      const { end, text } = yield* conversations.result(turnId)
-      // An answer holds for the rest of the turn: its second step asks nothing.
-      assert.deepStrictEqual([end.status, text, end.attempts], ["completed", "three", 2])
-      const [first] = History.of(yield* log.load(turnId)).attempts
-      assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
+      assert.strictEqual((yield* conversations.result(turnId)).text, "two")
+      // The answer holds for the rest of the turn.
+      assert.strictEqual(provider.requests.length, 2)
+    })
+  })
+
+  it.effect("rule X11: is asked about again by a turn that goes on after it was raised and is reached again", () =>
+    limited(
+      limits,
+      [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("two"), answer("three")],
+      function* (service) {
+        const { conversations, provider } = service
+        const first = yield* asked(service)
+        const { id, turnId, watcher } = yield* asks(service)
+        yield* conversations.steer({ type: "retry-now", conversationId: first.id }, "test")
+        assert.strictEqual((yield* conversations.result(first.turnId)).text, "two")
+        const calls = provider.requests.length
+        yield* conversations.steer({ type: "retry-now", conversationId: id }, "test")
+        yield* watcher.until("provider-retry", 3)
+        yield* TestClock.adjust("1 millis")
+        yield* watcher.until("provider-retry", 4)
+        assert.strictEqual(provider.requests.length, calls)
+        yield* conversations.steer({ type: "retry-now", conversationId: id }, "test")
+        assert.strictEqual((yield* conversations.result(turnId)).text, "three")
+      }
+    )
+  )
+
+  it.effect("rule X11: fails the turn when nobody answers in time, with the limit in its error", () =>
+    limited(limits, [answer("one")], function* (service) {
+      const { turnId } = yield* asked(service)
+      yield* TestClock.adjust("2 hours")
+      const { end } = yield* service.conversations.result(turnId)
+      assert.strictEqual(end.status, "failed")
+      assert.include(end.error?.message, "The limit spend[0] of the configuration is reached")
+      assert.include(end.error?.message, "Nobody answered within 2 h")
     })
   )
 })
