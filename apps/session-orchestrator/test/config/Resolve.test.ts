@@ -42,131 +42,111 @@ describe("Resolve", () => {
   })
 
   describe("refuses values that do not fit, by name", () => {
-    it.each<[string, Configurations.ConfigurationInput, ...ReadonlyArray<string>]>([
-      [
-        "an unknown section",
-        { file: { sever: {} } },
-        'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, spend, systemPrompts, retry, gate, gateway, log, tools, telemetry, webhooks.'
-      ],
-      [
-        "targets that cannot be reached",
-        {
-          file: {
-            model: "simulated/steady",
-            retry: {
-              routing: { type: "fallback-chain", chains: { "opnai/a": [], default: ["openai/gpt-5", "nobody/m"] } }
+    it.each(
+      Object.entries<readonly [Configurations.ConfigurationInput, ...ReadonlyArray<string>]>({
+        "an unknown section": [
+          { file: { sever: {} } },
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, spend, systemPrompts, retry, gate, gateway, log, tools, telemetry, webhooks.'
+        ],
+        "targets that cannot be reached": [
+          {
+            file: {
+              model: "simulated/steady",
+              retry: {
+                routing: { type: "fallback-chain", chains: { "opnai/a": [], default: ["openai/gpt-5", "nobody/m"] } }
+              }
             }
-          }
-        },
-        `retry.routing.chains["opnai/a"]: there is no provider "opnai". Did you mean "openai"? ${KNOWN}; others can be added under "providers".`,
-        "retry.routing.chains.default[0]: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set. Export it, or choose another model.",
-        `retry.routing.chains.default[1]: there is no provider "nobody". ${KNOWN}; others can be added under "providers".`
-      ],
-      [
-        "a model of nobody's",
-        { file: { models: { "openai/m": { contextWindow: 5 }, m: {} } } },
-        'models.m: this name is not valid; expected a provider and a model, such as "openai/gpt-5".'
-      ],
-      [
-        "a model of a provider that is not there",
-        { file: { models: { "nobody/m": {} } } },
-        `models["nobody/m"]: there is no provider "nobody". ${KNOWN}.`
-      ],
-      [
-        "a report's schema that is none",
-        { file: { retry: { finalReport: { schema: { type: "objekt" } } } } },
-        "retry.finalReport.schema: it cannot be used: schema is invalid: data/type must be equal to one of the allowed values, data/type must be array, data/type must match a schema in anyOf."
-      ],
-      [
-        "a word in place of the object that has it",
-        { file: { retry: "overnihgt", log: "debug", server: "127.0.0.1" } },
-        'server: found "127.0.0.1"; expected an object.',
-        'retry: found "overnihgt"; expected an object. Did you mean { "profile": "overnight" }?',
-        'log: found "debug"; expected an object. Did you mean { "level": "debug" }?'
-      ],
-      [
-        "an address that is none",
-        { file: { model: "mine/m", providers: { mine: { type: "openai-compatible", baseUrl: "localhost:11434" } } } },
-        'providers.mine.baseUrl: found "localhost:11434"; expected an http or https address such as "https://api.openai.com/v1", without a user and without a fragment.'
-      ],
-      [
-        "a provider of its own without an address",
-        { file: { providers: { mine: { type: "openai-compatible" } }, model: "mine/m" } },
-        'providers.mine.baseUrl: missing. Expected an address such as "http://localhost:11434/v1".'
-      ],
-      [
-        "a provider's name with a slash",
-        { file: { providers: { "a/b": { type: "anthropic" } } } },
-        `providers["a/b"]: this name is not valid; expected letters, digits, '.', '_' and '-'.`
-      ],
-      [
-        "a key in place of a variable's name, without showing it",
-        { file: { providers: { openai: { type: "openai-compatible", apiKeyEnv: KEY } } } },
-        "providers.openai.apiKeyEnv: found a string of 18 characters; expected the name of an environment variable (not the key itself)."
-      ],
-      [
-        "a key under a key that does not exist, without showing it",
-        { file: { providers: { openai: { type: "openai-compatible", apiKey: KEY } } } },
-        'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, package, factory, options, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching, limits.'
-      ],
-      [
-        "a secret of webhooks that is too short, and a key in place of its variable's name, without showing them",
-        { file: { webhooks: { secret: "planted", secretEnv: KEY, turnEnd: "planted" } } },
-        "webhooks.secret: found a string of 7 characters; expected a string of at least 16 characters.",
-        "webhooks.secretEnv: found a string of 18 characters; expected the name of an environment variable (not the key itself).",
-        'webhooks.turnEnd: found a string of 7 characters; expected an http or https address, such as "https://hooks.example.org/services/...".'
-      ],
-      [
-        "receivers of signed messages without a secret",
-        { file: { webhooks: { turnEnd: "https://ends.example" } } },
-        'webhooks.turnEnd: there is no secret to sign messages with. Give it a "secretEnv" or a "secret".'
-      ],
-      [
-        "keys for a provider that has none",
-        { file: { providers: { fake: { type: "simulated", apiKeyEnv: "X" } } } },
-        'providers.fake.apiKeyEnv: a "simulated" provider has none: nothing leaves this machine.'
-      ],
-      [
-        "a model without its provider",
-        { file: { model: "gpt-5" } },
-        'model: found "gpt-5"; expected a provider and a model, such as "openai/gpt-5".'
-      ],
-      [
-        "a model whose key is not there",
-        { file: { model: "openai/gpt-5" } },
-        "model: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set. Export it, or choose another model."
-      ],
-      [
-        "a model with several keys that are not there",
-        { flags: { model: "google/gemini-2.5-pro" } },
-        "--model: google/gemini-2.5-pro needs a key, and none of GEMINI_API_KEY, GOOGLE_API_KEY is set. Export it, or choose another model."
-      ],
-      [
-        "a token's variable that is not set",
-        { file: { server: { tokenEnv: "MY_TOKEN" } } },
-        "server.tokenEnv: the environment variable MY_TOKEN is not set."
-      ],
-      [
-        "a token given twice",
-        { file: { server: { tokenEnv: "MY_TOKEN", token: TOKEN } }, environment: { MY_TOKEN: TOKEN } },
-        "server.tokenEnv: there is a server.token too. Keep one of them."
-      ],
-      [
-        "a variable's bad value, under the variable's name",
-        { environment: { HOLDFAST_PORT: "http" } },
-        'HOLDFAST_PORT: found "http"; expected an integer from 0 to 65535.'
-      ],
-      [
-        "a database that is not PostgreSQL, without its password",
-        { environment: { HOLDFAST_DATABASE_URL: "mysql://me:pass-word-0123@db/holdfast" } },
-        'HOLDFAST_DATABASE_URL: found a string of 37 characters; expected the address of a PostgreSQL database, such as "postgres://user@host:5432/holdfast".'
-      ],
-      [
-        "a flag's bad value, under the flag's name",
-        { flags: { port: 70_000 } },
-        "--port: found 70000; expected an integer from 0 to 65535."
-      ]
-    ])("%s", (_what, given, ...expected) => {
+          },
+          `retry.routing.chains["opnai/a"]: there is no provider "opnai". Did you mean "openai"? ${KNOWN}; others can be added under "providers".`,
+          "retry.routing.chains.default[0]: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set. Export it, or choose another model.",
+          `retry.routing.chains.default[1]: there is no provider "nobody". ${KNOWN}; others can be added under "providers".`
+        ],
+        "a model of nobody's": [
+          { file: { models: { "openai/m": { contextWindow: 5 }, m: {} } } },
+          'models.m: this name is not valid; expected a provider and a model, such as "openai/gpt-5".'
+        ],
+        "a model of a provider that is not there": [
+          { file: { models: { "nobody/m": {} } } },
+          `models["nobody/m"]: there is no provider "nobody". ${KNOWN}.`
+        ],
+        "a report's schema that is none": [
+          { file: { retry: { finalReport: { schema: { type: "objekt" } } } } },
+          "retry.finalReport.schema: it cannot be used: schema is invalid: data/type must be equal to one of the allowed values, data/type must be array, data/type must match a schema in anyOf."
+        ],
+        "a word in place of the object that has it": [
+          { file: { retry: "overnihgt", log: "debug", server: "127.0.0.1" } },
+          'server: found "127.0.0.1"; expected an object.',
+          'retry: found "overnihgt"; expected an object. Did you mean { "profile": "overnight" }?',
+          'log: found "debug"; expected an object. Did you mean { "level": "debug" }?'
+        ],
+        "an address that is none": [
+          { file: { model: "mine/m", providers: { mine: { type: "openai-compatible", baseUrl: "localhost:11434" } } } },
+          'providers.mine.baseUrl: found "localhost:11434"; expected an http or https address such as "https://api.openai.com/v1", without a user and without a fragment.'
+        ],
+        "a provider of its own without an address": [
+          { file: { providers: { mine: { type: "openai-compatible" } }, model: "mine/m" } },
+          'providers.mine.baseUrl: missing. Expected an address such as "http://localhost:11434/v1".'
+        ],
+        "a provider's name with a slash": [
+          { file: { providers: { "a/b": { type: "anthropic" } } } },
+          `providers["a/b"]: this name is not valid; expected letters, digits, '.', '_' and '-'.`
+        ],
+        "a key in place of a variable's name, without showing it": [
+          { file: { providers: { openai: { type: "openai-compatible", apiKeyEnv: KEY } } } },
+          "providers.openai.apiKeyEnv: found a string of 18 characters; expected the name of an environment variable (not the key itself)."
+        ],
+        "a key under a key that does not exist, without showing it": [
+          { file: { providers: { openai: { type: "openai-compatible", apiKey: KEY } } } },
+          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, package, factory, options, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching, limits.'
+        ],
+        "a secret of webhooks that is too short, and a key in place of its variable's name, without showing them": [
+          { file: { webhooks: { secret: "planted", secretEnv: KEY, turnEnd: "planted" } } },
+          "webhooks.secret: found a string of 7 characters; expected a string of at least 16 characters.",
+          "webhooks.secretEnv: found a string of 18 characters; expected the name of an environment variable (not the key itself).",
+          'webhooks.turnEnd: found a string of 7 characters; expected an http or https address, such as "https://hooks.example.org/services/...".'
+        ],
+        "receivers of signed messages without a secret": [
+          { file: { webhooks: { turnEnd: "https://ends.example" } } },
+          'webhooks.turnEnd: there is no secret to sign messages with. Give it a "secretEnv" or a "secret".'
+        ],
+        "keys for a provider that has none": [
+          { file: { providers: { fake: { type: "simulated", apiKeyEnv: "X" } } } },
+          'providers.fake.apiKeyEnv: a "simulated" provider has none: nothing leaves this machine.'
+        ],
+        "a model without its provider": [
+          { file: { model: "gpt-5" } },
+          'model: found "gpt-5"; expected a provider and a model, such as "openai/gpt-5".'
+        ],
+        "a model whose key is not there": [
+          { file: { model: "openai/gpt-5" } },
+          "model: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set. Export it, or choose another model."
+        ],
+        "a model with several keys that are not there": [
+          { flags: { model: "google/gemini-2.5-pro" } },
+          "--model: google/gemini-2.5-pro needs a key, and none of GEMINI_API_KEY, GOOGLE_API_KEY is set. Export it, or choose another model."
+        ],
+        "a token's variable that is not set": [
+          { file: { server: { tokenEnv: "MY_TOKEN" } } },
+          "server.tokenEnv: the environment variable MY_TOKEN is not set."
+        ],
+        "a token given twice": [
+          { file: { server: { tokenEnv: "MY_TOKEN", token: TOKEN } }, environment: { MY_TOKEN: TOKEN } },
+          "server.tokenEnv: there is a server.token too. Keep one of them."
+        ],
+        "a variable's bad value, under the variable's name": [
+          { environment: { HOLDFAST_PORT: "http" } },
+          'HOLDFAST_PORT: found "http"; expected an integer from 0 to 65535.'
+        ],
+        "a database that is not PostgreSQL, without its password": [
+          { environment: { HOLDFAST_DATABASE_URL: "mysql://me:pass-word-0123@db/holdfast" } },
+          'HOLDFAST_DATABASE_URL: found a string of 37 characters; expected the address of a PostgreSQL database, such as "postgres://user@host:5432/holdfast".'
+        ],
+        "a flag's bad value, under the flag's name": [
+          { flags: { port: 70_000 } },
+          "--port: found 70000; expected an integer from 0 to 65535."
+        ]
+      })
+    )("%s", (_what, [given, ...expected]) => {
       expect(Configurations.problems(given)).toEqual(expected)
     })
 

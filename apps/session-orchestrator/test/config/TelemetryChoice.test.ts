@@ -77,43 +77,38 @@ describe("notifications", () => {
 })
 
 describe("mistakes are named", () => {
-  it.each<[string, Configurations.ConfigurationInput, ...ReadonlyArray<string>]>([
-    [
-      "notifications to nobody",
-      notifying({}),
-      'telemetry.notifications: no receiver is set. Give it a "webhook", a "webhookEnv" or a "command".'
-    ],
-    [
-      "a format without what it needs",
-      notifying({ command: ["notify"], commandFormat: "email" }),
-      'telemetry.notifications.email: it is missing, and "commandFormat": "email" needs it.'
-    ],
-    [
-      "a template that is missing",
-      notifying({ command: ["notify"], commandFormat: "template" }),
-      'telemetry.notifications.template: it is missing, and "commandFormat": "template" needs it.'
-    ],
-    [
-      "a template with a field that notices lack, once",
-      notifying({ command: ["notify"], commandFormat: "template", template: "{{text}} {{env.KEY}}" }),
-      'telemetry.notifications.template: found "{{text}} {{env.KEY}}"; expected a text with {{id}}, {{type}}, {{title}}, {{text}}, {{url}}, {{provider}}, {{model}}, {{since}}, {{at}}, {{nextAt}}, {{waiting}}, {{failed}}, {{reason}}; in a JSON text values are escaped; {{env.KEY}} is none of these fields.'
-    ],
-    [
-      "a variable that is not set",
-      notifying({ webhookEnv: "ONCALL" }),
-      "telemetry.notifications.webhookEnv: the environment variable ONCALL is not set."
-    ],
-    [
-      "a variable that has no address, without showing it",
-      { ...notifying({ webhookEnv: "ONCALL" }), environment: { ONCALL: "hooks.example.org/secret" } },
-      'telemetry.notifications.webhookEnv: ONCALL is not an http or https address, such as "https://hooks.example.org/services/...".'
-    ],
-    [
-      "a collector that is no address",
-      { environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" } },
-      'OTEL_EXPORTER_OTLP_ENDPOINT: expected an http or https address such as "http://127.0.0.1:4318", without a user and without a fragment.'
-    ]
-  ])("%s", (_what, given, ...expected) => {
+  it.each(
+    Object.entries<readonly [Configurations.ConfigurationInput, ...ReadonlyArray<string>]>({
+      "notifications to nobody": [
+        notifying({}),
+        'telemetry.notifications: no receiver is set. Give it a "webhook", a "webhookEnv" or a "command".'
+      ],
+      "a format without what it needs": [
+        notifying({ command: ["notify"], commandFormat: "email" }),
+        'telemetry.notifications.email: it is missing, and "commandFormat": "email" needs it.'
+      ],
+      "a template that is missing": [
+        notifying({ command: ["notify"], commandFormat: "template" }),
+        'telemetry.notifications.template: it is missing, and "commandFormat": "template" needs it.'
+      ],
+      "a template with a field that notices lack, once": [
+        notifying({ command: ["notify"], commandFormat: "template", template: "{{text}} {{env.KEY}}" }),
+        'telemetry.notifications.template: found "{{text}} {{env.KEY}}"; expected a text with {{id}}, {{type}}, {{title}}, {{text}}, {{url}}, {{provider}}, {{model}}, {{since}}, {{at}}, {{nextAt}}, {{waiting}}, {{failed}}, {{reason}}; in a JSON text values are escaped; {{env.KEY}} is none of these fields.'
+      ],
+      "a variable that is not set": [
+        notifying({ webhookEnv: "ONCALL" }),
+        "telemetry.notifications.webhookEnv: the environment variable ONCALL is not set."
+      ],
+      "a variable that has no address, without showing it": [
+        { ...notifying({ webhookEnv: "ONCALL" }), environment: { ONCALL: "hooks.example.org/secret" } },
+        'telemetry.notifications.webhookEnv: ONCALL is not an http or https address, such as "https://hooks.example.org/services/...".'
+      ],
+      "a collector that is no address": [
+        { environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" } },
+        'OTEL_EXPORTER_OTLP_ENDPOINT: expected an http or https address such as "http://127.0.0.1:4318", without a user and without a fragment.'
+      ]
+    })
+  )("%s", (_what, [given, ...expected]) => {
     expect(Configurations.problems(given)).toEqual(expected)
   })
 })

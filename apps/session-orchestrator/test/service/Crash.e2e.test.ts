@@ -105,120 +105,90 @@ const runsTools = Effect.fnUntraced(function* (harness: CrashHarness.Harness) {
   return gate
 })
 
-const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
-  [
-    "before a prompt is acknowledged",
-    Effect.fnUntraced(function* (harness) {
-      yield* harness.begin("100 millis")
-      fails(harness, harness.chance.from(0, 1))
-      const posting = yield* Effect.forkScoped(harness.post("one"), { startImmediately: true })
-      yield* harness.waitBriefly(0, 12)
-      yield* harness.kill
-      yield* Fiber.join(posting)
-      yield* harness.restart
-    })
-  ],
-  [
-    "in an attempt, after its first content",
-    Effect.fnUntraced(function* (harness) {
-      yield* answering(harness, harness.chance.from(2, LAST), 2)
-      if (harness.chance.of(true, false)) yield* harness.waitUntilSeen("some of it", ({ current }) => current !== "")
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ],
-  [
-    "asleep, for longer than it is away",
-    Effect.fnUntraced(function* (harness) {
-      yield* asleep(harness, 2, `${harness.chance.from(2_000, 3_000)} millis`)
-      yield* harness.waitBriefly(0, 400)
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ],
-  [
-    "on disk alone, for long, and woken by hand",
-    Effect.fnUntraced(function* (harness) {
-      yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(6_000, 8_000)} millis`, "100 millis")
-      yield* harness.waitBriefly(0, 300)
-      if (harness.chance.of(true, false)) yield* harness.command("retry-now")
-      yield* harness.kill
-      yield* harness.restart
-      harness.promises.length = 0 // a command will break it
-      yield* harness.command("retry-now")
-    })
-  ],
-  [
-    "right after it has told that it is aborted",
-    Effect.fnUntraced(function* (harness) {
-      yield* harness.begin("100 millis", `${harness.chance.of(3_000, 8_000)} millis`)
-      fails(harness, harness.chance.of(1, 2))
-      const gate = gated(harness, harness.chance.from(0, LAST))
-      yield* both(harness)
-      yield* Effect.raceFirst(waits(harness, 1), gate.reached)
-      yield* harness.waitBriefly(0, 300)
-      yield* harness.abort("one")
-      yield* harness.kill
-      yield* gate.open // for "two", if "one" never reached it
-      yield* harness.restart
-    })
-  ],
-  [
-    "in a tool",
-    Effect.fnUntraced(function* (harness) {
-      const gate = yield* runsTools(harness)
-      if (harness.chance.of(true, false)) fs.writeFileSync(gate, "")
-      yield* harness.waitBriefly(0, 20)
-      yield* harness.kill
-      fs.writeFileSync(gate, "")
-      yield* harness.restart
-    })
-  ],
-  [
-    "at the seal",
-    Effect.fnUntraced(function* (harness) {
-      const gate = yield* answering(harness, LAST)
-      yield* harness.waitUntilSeen("all of it", ({ current }) => current === CUT)
-      yield* gate.open
-      yield* harness.waitBriefly(0, 12)
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ],
-  [
-    "on its way down, in an answer",
-    Effect.fnUntraced(function* (harness) {
-      const gate = yield* answering(harness, harness.chance.from(2, LAST))
-      harness.alive.child.kill("SIGTERM")
-      yield* harness.waitBriefly(0, 150)
-      if (harness.chance.of(true, false)) yield* gate.open
-      yield* harness.waitBriefly(0, 50)
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ],
-  [
-    "asleep, and twice more on its way up",
-    Effect.fnUntraced(function* (harness) {
-      yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(200, 2_000)} millis`)
-      yield* harness.kill
-      yield* harness.dieDuringStart(200, 1_200)
-      yield* harness.dieDuringStart(200, 1_200)
-      yield* harness.restart
-    })
-  ],
-  [
-    "at any moment",
-    Effect.fnUntraced(function* (harness) {
-      yield* harness.begin("50 millis", "200 millis", "300 millis")
-      fails(harness, harness.chance.from(0, 3))
-      yield* both(harness)
-      yield* harness.waitBriefly(0, 700)
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ]
-]
+const phases = Object.entries<Phase>({
+  "before a prompt is acknowledged": Effect.fnUntraced(function* (harness) {
+    yield* harness.begin("100 millis")
+    fails(harness, harness.chance.from(0, 1))
+    const posting = yield* Effect.forkScoped(harness.post("one"), { startImmediately: true })
+    yield* harness.waitBriefly(0, 12)
+    yield* harness.kill
+    yield* Fiber.join(posting)
+    yield* harness.restart
+  }),
+  "in an attempt, after its first content": Effect.fnUntraced(function* (harness) {
+    yield* answering(harness, harness.chance.from(2, LAST), 2)
+    if (harness.chance.of(true, false)) yield* harness.waitUntilSeen("some of it", ({ current }) => current !== "")
+    yield* harness.kill
+    yield* harness.restart
+  }),
+  "asleep, for longer than it is away": Effect.fnUntraced(function* (harness) {
+    yield* asleep(harness, 2, `${harness.chance.from(2_000, 3_000)} millis`)
+    yield* harness.waitBriefly(0, 400)
+    yield* harness.kill
+    yield* harness.restart
+  }),
+  "on disk alone, for long, and woken by hand": Effect.fnUntraced(function* (harness) {
+    yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(6_000, 8_000)} millis`, "100 millis")
+    yield* harness.waitBriefly(0, 300)
+    if (harness.chance.of(true, false)) yield* harness.command("retry-now")
+    yield* harness.kill
+    yield* harness.restart
+    harness.promises.length = 0 // a command will break it
+    yield* harness.command("retry-now")
+  }),
+  "right after it has told that it is aborted": Effect.fnUntraced(function* (harness) {
+    yield* harness.begin("100 millis", `${harness.chance.of(3_000, 8_000)} millis`)
+    fails(harness, harness.chance.of(1, 2))
+    const gate = gated(harness, harness.chance.from(0, LAST))
+    yield* both(harness)
+    yield* Effect.raceFirst(waits(harness, 1), gate.reached)
+    yield* harness.waitBriefly(0, 300)
+    yield* harness.abort("one")
+    yield* harness.kill
+    yield* gate.open // for "two", if "one" never reached it
+    yield* harness.restart
+  }),
+  "in a tool": Effect.fnUntraced(function* (harness) {
+    const gate = yield* runsTools(harness)
+    if (harness.chance.of(true, false)) fs.writeFileSync(gate, "")
+    yield* harness.waitBriefly(0, 20)
+    yield* harness.kill
+    fs.writeFileSync(gate, "")
+    yield* harness.restart
+  }),
+  "at the seal": Effect.fnUntraced(function* (harness) {
+    const gate = yield* answering(harness, LAST)
+    yield* harness.waitUntilSeen("all of it", ({ current }) => current === CUT)
+    yield* gate.open
+    yield* harness.waitBriefly(0, 12)
+    yield* harness.kill
+    yield* harness.restart
+  }),
+  "on its way down, in an answer": Effect.fnUntraced(function* (harness) {
+    const gate = yield* answering(harness, harness.chance.from(2, LAST))
+    harness.alive.child.kill("SIGTERM")
+    yield* harness.waitBriefly(0, 150)
+    if (harness.chance.of(true, false)) yield* gate.open
+    yield* harness.waitBriefly(0, 50)
+    yield* harness.kill
+    yield* harness.restart
+  }),
+  "asleep, and twice more on its way up": Effect.fnUntraced(function* (harness) {
+    yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(200, 2_000)} millis`)
+    yield* harness.kill
+    yield* harness.dieDuringStart(200, 1_200)
+    yield* harness.dieDuringStart(200, 1_200)
+    yield* harness.restart
+  }),
+  "at any moment": Effect.fnUntraced(function* (harness) {
+    yield* harness.begin("50 millis", "200 millis", "300 millis")
+    fails(harness, harness.chance.from(0, 3))
+    yield* both(harness)
+    yield* harness.waitBriefly(0, 700)
+    yield* harness.kill
+    yield* harness.restart
+  })
+})
 
 const environment = (name: string): number | undefined => {
   const value = Number(process.env[name] ?? Number.NaN)

@@ -104,43 +104,39 @@ describe("mistakes of all phases", () => {
     )
   })
 
-  it.each<[string, object, ReadonlyArray<string>]>([
-    [
-      "a provider with a mistake is no provider that is not there",
-      { model: "mine/m", providers: { mine: { type: "openai" } } },
-      ["providers.mine.type:"]
-    ],
-    ["nor are those of a section with a mistake", { model: "mine/m", providers: [] }, ["providers:"]],
-    [
-      "nor does one have no key",
-      { model: "openai/gpt-5", providers: { openai: { type: "openai-compatible", apiKeyEnv: 5 } } },
-      ["providers.openai.apiKeyEnv:"]
-    ],
-    [
-      "nor is a model missing whose provider may have a key",
-      { providers: { openai: { type: "openai-compatible", apiKeyEnv: 5 } } },
-      ["providers.openai.apiKeyEnv:"]
-    ],
-    [
-      "a model with a mistake is not missing",
-      { model: 5, providers: { mine: { type: "anthropic", baseUrl: "http://a/" } } },
-      ["model:"]
-    ],
-    [
-      "a bad address is not missing",
-      { model: "mine/m", providers: { mine: { type: "openai-compatible", baseUrl: "x" } } },
-      ["providers.mine.baseUrl:"]
-    ],
-    ["a bad token is a token", { server: { host: "0.0.0.0", token: "short" } }, ["server.token:"]],
-    ["and so is a bad variable's name", { server: { host: "0.0.0.0", tokenEnv: "a b" } }, ["server.tokenEnv:"]],
-    [
-      "and so is one whose variable is not set",
-      { server: { host: "0.0.0.0", tokenEnv: "NOT_SET" } },
-      ["server.tokenEnv:"]
-    ],
-    ["a bad command is a command", { tools: { a: { command: 5 } } }, ["tools.a.command:"]],
-    ["a bad webhook is one", { telemetry: { notifications: { webhook: "x" } } }, ["telemetry.notifications.webhook:"]]
-  ])("%s", (_, file, expected) => {
+  it.each(
+    Object.entries<readonly [object, ReadonlyArray<string>]>({
+      "a provider with a mistake is no provider that is not there": [
+        { model: "mine/m", providers: { mine: { type: "openai" } } },
+        ["providers.mine.type:"]
+      ],
+      "nor are those of a section with a mistake": [{ model: "mine/m", providers: [] }, ["providers:"]],
+      "nor does one have no key": [
+        { model: "openai/gpt-5", providers: { openai: { type: "openai-compatible", apiKeyEnv: 5 } } },
+        ["providers.openai.apiKeyEnv:"]
+      ],
+      "nor is a model missing whose provider may have a key": [
+        { providers: { openai: { type: "openai-compatible", apiKeyEnv: 5 } } },
+        ["providers.openai.apiKeyEnv:"]
+      ],
+      "a model with a mistake is not missing": [
+        { model: 5, providers: { mine: { type: "anthropic", baseUrl: "http://a/" } } },
+        ["model:"]
+      ],
+      "a bad address is not missing": [
+        { model: "mine/m", providers: { mine: { type: "openai-compatible", baseUrl: "x" } } },
+        ["providers.mine.baseUrl:"]
+      ],
+      "a bad token is a token": [{ server: { host: "0.0.0.0", token: "short" } }, ["server.token:"]],
+      "and so is a bad variable's name": [{ server: { host: "0.0.0.0", tokenEnv: "a b" } }, ["server.tokenEnv:"]],
+      "and so is one whose variable is not set": [
+        { server: { host: "0.0.0.0", tokenEnv: "NOT_SET" } },
+        ["server.tokenEnv:"]
+      ],
+      "a bad command is a command": [{ tools: { a: { command: 5 } } }, ["tools.a.command:"]],
+      "a bad webhook is one": [{ telemetry: { notifications: { webhook: "x" } } }, ["telemetry.notifications.webhook:"]]
+    })
+  )("%s", (_, [file, expected]) => {
     const found = Configurations.problems({ file: file })
     expect(found.map((problem) => /^\S+:/.exec(problem)?.[0])).toEqual(expected)
   })
