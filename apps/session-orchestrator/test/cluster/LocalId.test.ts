@@ -6,6 +6,7 @@ import * as fc from "fast-check"
 import * as LocalId from "../../src/cluster/LocalId.ts"
 import * as NewId from "../../src/storage/NewId.ts"
 import * as It from "../It.ts"
+import * as Law from "../Law.ts"
 
 const test = It.within(TestRunner.layer)
 
@@ -24,11 +25,9 @@ describe("the id of a new conversation", () => {
     const shardOf = yield* placement
     // With a tenth of the shards, a draw in vain is rarer than one in 10^13.
     const sets = fc.uniqueArray(fc.integer({ min: 1, max: SHARDS }), { minLength: SHARDS / 10, maxLength: SHARDS })
-    fc.assert(
-      fc.property(sets, (shards) => {
-        assert.include(shards, shardOf(LocalId.drawn(NewId.conversation, (id) => shards.includes(shardOf(id)))))
-      })
-    )
+    Law.holds([sets], (shards) => {
+      assert.include(shards, shardOf(LocalId.drawn(NewId.conversation, (id) => shards.includes(shardOf(id)))))
+    })
   })
 
   test("spreads over all shards of its runner, so that a runner that is added takes its share of them", function* () {
@@ -43,17 +42,14 @@ describe("the id of a new conversation", () => {
     assert.strictEqual(new Set(ids).size, ids.length)
   })
 
-  it("is the first that is local, or the last after a bounded number of draws", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 600 }), (local) => {
-        let draws = 0
-        const id = LocalId.drawn(
-          () => ++draws,
-          (id) => id === local
-        )
-        assert.strictEqual(id, Math.min(local, 300))
-        assert.strictEqual(draws, id)
-      })
-    )
-  })
+  it("is the first that is local, or the last after a bounded number of draws", () =>
+    Law.holds([fc.integer({ min: 1, max: 600 })], (local) => {
+      let draws = 0
+      const id = LocalId.drawn(
+        () => ++draws,
+        (id) => id === local
+      )
+      assert.strictEqual(id, Math.min(local, 300))
+      assert.strictEqual(draws, id)
+    }))
 })

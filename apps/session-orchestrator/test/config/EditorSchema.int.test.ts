@@ -8,6 +8,7 @@ import * as JsonText from "../../src/config/reading/JsonText.ts"
 import { PARSE_OPTIONS, ROWS, Settings } from "../../src/config/reading/Settings.ts"
 import * as EditorSchema from "../../tools/EditorSchema.ts"
 import { example } from "./WholeExample.ts"
+import * as Law from "../Law.ts"
 
 const root = new URL("../../../../", import.meta.url).pathname
 const file = new URL("../../holdfast.config.schema.json", import.meta.url)
@@ -246,15 +247,12 @@ describe("holdfast.config.schema.json", () => {
       ({ path, value }) => !isFree(path) && (typeof value !== "object" || value === null)
     )
     let accepted = 0
-    fc.assert(
-      fc.property(fc.constantFrom(...places), text, numbers, ({ path, value }, text, number) => {
-        const changed = withValue(example, path, typeof value === "number" ? number : text)
-        if (!isAccepted(changed)) return
-        accepted++
-        expect(isValid(changed), JSON.stringify([path, text, number, validate.errors])).toBe(true)
-      }),
-      { numRuns: 300 }
-    )
+    Law.holdsWith({ numRuns: 300 }, [fc.constantFrom(...places), text, numbers], ({ path, value }, text, number) => {
+      const changed = withValue(example, path, typeof value === "number" ? number : text)
+      if (!isAccepted(changed)) return
+      accepted++
+      expect(isValid(changed), JSON.stringify([path, text, number, validate.errors])).toBe(true)
+    })
     expect(accepted).toBeGreaterThan(5)
   })
 

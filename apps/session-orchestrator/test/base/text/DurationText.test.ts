@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import * as fc from "fast-check"
 import * as DurationText from "../../../src/base/text/DurationText.ts"
+import * as Law from "../../Law.ts"
 
 const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
 
@@ -15,13 +16,8 @@ const parse = (text: string): number =>
 const length = fc.integer({ min: 0, max: 100 * 3_600_000 })
 
 describe("DurationText", () => {
-  it("a duration in words is exact to the millisecond", () => {
-    fc.assert(
-      fc.property(length, (ms) => {
-        expect(Math.round(parse(DurationText.format(ms)))).toBe(ms)
-      })
-    )
-  })
+  it("a duration in words is exact to the millisecond", () =>
+    Law.holds([length], (ms) => void expect(Math.round(parse(DurationText.format(ms)))).toBe(ms)))
 
   it("a setting of whole days is in days", () => {
     expect([DurationText.setting(30 * 24 * 3_600_000), DurationText.setting(24 * 3_600_000)]).toEqual(["30 d", "1 d"])
@@ -38,16 +34,13 @@ describe("DurationText", () => {
     expect(shown.join()).toBe("0 s,1 s,1 m 0 s,4 m 59 s,5 m 0 s,1 h 0 m 5 s,0 s")
   })
 
-  it("a countdown is never shorter than the time left, a second longer at most, and never grows", () => {
-    fc.assert(
-      fc.property(length, fc.nat({ max: 10_000 }), (ms, passed) => {
-        const shown = parse(DurationText.countdown(ms))
-        expect(shown).toBeGreaterThanOrEqual(ms)
-        expect(shown).toBeLessThan(ms + 1000)
-        expect(parse(DurationText.countdown(ms - passed))).toBeLessThanOrEqual(shown)
-      })
-    )
-  })
+  it("a countdown is never shorter than the time left, a second longer at most, and never grows", () =>
+    Law.holds([length, fc.nat({ max: 10_000 })], (ms, passed) => {
+      const shown = parse(DurationText.countdown(ms))
+      expect(shown).toBeGreaterThanOrEqual(ms)
+      expect(shown).toBeLessThan(ms + 1000)
+      expect(parse(DurationText.countdown(ms - passed))).toBeLessThanOrEqual(shown)
+    }))
 })
 
 it("a duration is roughly its first two units, rounded down", () => {

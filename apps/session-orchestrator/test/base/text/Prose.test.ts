@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as Prose from "../../../src/base/text/Prose.ts"
+import * as Law from "../../Law.ts"
 
 const text = fc.oneof(fc.string({ maxLength: 200, unit: "grapheme" }), fc.lorem({ maxCount: 30 }))
 
@@ -20,15 +21,12 @@ const control = fc.constantFrom(
 const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
 describe("Prose", () => {
-  it("no line is wider than the limit, and there are no more lines than the limit", () => {
-    fc.assert(
-      fc.property(text, fc.integer({ min: 4, max: 80 }), fc.integer({ min: 1, max: 4 }), (text, width, most) => {
-        const lines = Prose.wrap(text, width, most)
-        expect(lines.length).toBeLessThanOrEqual(most)
-        for (const line of lines) expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(width)
-      })
-    )
-  })
+  it("no line is wider than the limit, and there are no more lines than the limit", () =>
+    Law.holds([text, fc.integer({ min: 4, max: 80 }), fc.integer({ min: 1, max: 4 })], (text, width, most) => {
+      const lines = Prose.wrap(text, width, most)
+      expect(lines.length).toBeLessThanOrEqual(most)
+      for (const line of lines) expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(width)
+    }))
 
   it("a message has its code once", () => {
     expect(Prose.coded("529", "Overloaded")).toBe("529 Overloaded")
@@ -38,13 +36,11 @@ describe("Prose", () => {
     expect(Prose.coded("29", "529 was seen")).toBe("29 529 was seen")
   })
 
-  it("with enough room nothing is lost", () => {
-    fc.assert(
-      fc.property(fc.lorem({ maxCount: 30 }), fc.integer({ min: 20, max: 80 }), (text, width) => {
-        expect(Prose.wrap(text, width, 1000).join(" ")).toBe(Prose.oneLine(text))
-      })
-    )
-  })
+  it("with enough room nothing is lost", () =>
+    Law.holds(
+      [fc.lorem({ maxCount: 30 }), fc.integer({ min: 20, max: 80 })],
+      (text, width) => void expect(Prose.wrap(text, width, 1000).join(" ")).toBe(Prose.oneLine(text))
+    ))
 
   it("a cut is marked", () => {
     expect(Prose.wrap("one two three four", 9, 1)).toEqual(["one two…"])
@@ -71,31 +67,25 @@ describe("Prose", () => {
     expect(Prose.harmless("two\nlines\tand a tab")).toBe("two\nlines\tand a tab")
   })
 
-  it("no text from outside keeps a control character in any form", () => {
-    fc.assert(
-      fc.property(fc.array(fc.oneof(text, control), { maxLength: 20, size: "max" }), fc.nat(80), (parts, width) => {
-        const given = parts.join("")
-        for (const cleaned of [
-          Prose.harmless(given),
-          Prose.plain(given),
-          Prose.oneLine(given),
-          ...Prose.wrap(given, width, 3),
-          Prose.inJson(JSON.stringify({ [given]: given }))
-        ]) {
-          expect(cleaned).not.toMatch(FORBIDDEN)
-        }
-      })
-    )
-  })
+  it("no text from outside keeps a control character in any form", () =>
+    Law.holds([fc.array(fc.oneof(text, control), { maxLength: 20, size: "max" }), fc.nat(80)], (parts, width) => {
+      const given = parts.join("")
+      for (const cleaned of [
+        Prose.harmless(given),
+        Prose.plain(given),
+        Prose.oneLine(given),
+        ...Prose.wrap(given, width, 3),
+        Prose.inJson(JSON.stringify({ [given]: given }))
+      ]) {
+        expect(cleaned).not.toMatch(FORBIDDEN)
+      }
+    }))
 
-  it("JSON keeps its value", () => {
-    fc.assert(
-      fc.property(fc.array(fc.oneof(text, control)), (parts) => {
-        const value = { [parts.join("")]: parts }
-        expect(JSON.parse(Prose.inJson(JSON.stringify(value, null, 2)))).toEqual(value)
-      })
-    )
-  })
+  it("JSON keeps its value", () =>
+    Law.holds([fc.array(fc.oneof(text, control))], (parts) => {
+      const value = { [parts.join("")]: parts }
+      expect(JSON.parse(Prose.inJson(JSON.stringify(value, null, 2)))).toEqual(value)
+    }))
 
   it("the reading order of a line cannot be reversed", () => {
     expect(Prose.oneLine("invoice_\u202Efdp.exe")).toBe("invoice_fdp.exe")

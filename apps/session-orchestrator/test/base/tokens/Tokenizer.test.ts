@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Tokenizer from "../../../src/base/tokens/Tokenizer.ts"
+import * as Law from "../../Law.ts"
 
 const languages: ReadonlyArray<readonly [name: string, text: string, tokens: number]> = [
   ["English", "The quick brown fox. ", 5],
@@ -17,18 +18,15 @@ describe("a count of tokens", () => {
     })
   }
 
-  it("is made of pieces of bounded length, whose number grows with the text", () => {
-    fc.assert(
-      fc.property(fc.string({ maxLength: 3_000, unit: fc.constantFrom("a", "b", " ", "文", "\u{1f600}") }), (text) => {
-        const pieces: Array<string> = []
-        Tokenizer.inPieces(text, (piece) => pieces.push(piece))
-        assert.strictEqual(pieces.join(""), text)
-        assert.isAtMost(Math.max(0, ...pieces.map(({ length }) => length)), Tokenizer.PIECE)
-        // A short piece ends before the last blank of its reach, so that the two behind it reach further than one whole piece.
-        assert.isAtMost(pieces.length, 2 * Math.ceil(text.length / Tokenizer.PIECE))
-      })
-    )
-  })
+  it("is made of pieces of bounded length, whose number grows with the text", () =>
+    Law.holds([fc.string({ maxLength: 3_000, unit: fc.constantFrom("a", "b", " ", "文", "\u{1f600}") })], (text) => {
+      const pieces: Array<string> = []
+      Tokenizer.inPieces(text, (piece) => pieces.push(piece))
+      assert.strictEqual(pieces.join(""), text)
+      assert.isAtMost(Math.max(0, ...pieces.map(({ length }) => length)), Tokenizer.PIECE)
+      // A short piece ends before the last blank of its reach, so that the two behind it reach further than one whole piece.
+      assert.isAtMost(pieces.length, 2 * Math.ceil(text.length / Tokenizer.PIECE))
+    }))
 
   it("is made of pieces that begin with a blank, except the first, and the rest is one piece", () => {
     const lengths = (text: string): ReadonlyArray<number> => {

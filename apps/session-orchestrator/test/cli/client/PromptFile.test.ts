@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
 import * as PromptFile from "../../../src/cli/client/PromptFile.ts"
+import * as Law from "../../Law.ts"
 
 const entries = (text: string, name = "prompts.txt", shared: PromptFile.SharedFields = {}, salt?: string) =>
   Result.getOrThrow(PromptFile.parse(text, name, shared, salt))
@@ -63,17 +64,15 @@ describe("a file of prompts", () => {
 
   it("rule X15: gives the same ids each time, and each line one of its own", () => {
     const filled = fc.string({ minLength: 1 }).filter((text) => text.trim() !== "")
-    fc.assert(
-      fc.property(fc.array(filled, { minLength: 1 }), (lines) => {
-        const text = lines.map((line) => line.replaceAll(/[\r\n{]/g, " ")).join("\n")
-        fc.pre(text.trim() !== "")
-        const ids = (salt?: string) => entries(text, "p.txt", {}, salt).map(({ turn }) => turn.turnId)
-        expect(ids()).toEqual(ids())
-        for (const id of ids()) expect(id).toMatch(/^line-[0-9a-f]{32}$/)
-        expect(new Set(ids()).size).toBe(ids().length)
-        expect(ids("again")).not.toEqual(ids())
-      })
-    )
+    Law.holds([fc.array(filled, { minLength: 1 })], (lines) => {
+      const text = lines.map((line) => line.replaceAll(/[\r\n{]/g, " ")).join("\n")
+      fc.pre(text.trim() !== "")
+      const ids = (salt?: string) => entries(text, "p.txt", {}, salt).map(({ turn }) => turn.turnId)
+      expect(ids()).toEqual(ids())
+      for (const id of ids()) expect(id).toMatch(/^line-[0-9a-f]{32}$/)
+      expect(new Set(ids()).size).toBe(ids().length)
+      expect(ids("again")).not.toEqual(ids())
+    })
   })
 
   it("rule X15: other settings are other turns", () => {

@@ -4,6 +4,7 @@ import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnsTable from "../../../src/cli/turns/TurnsTable.ts"
 import type { TurnReport } from "../../../src/insight/inspection/TurnReport.ts"
+import * as Law from "../../Law.ts"
 
 const turn = (n: number, over: Partial<TurnReport> = {}): TurnReport => ({
   conversationId: Ids.ConversationId.make(`c-${n}`),
@@ -221,21 +222,19 @@ describe("TurnsTable", () => {
 
   it("no line is wider than the terminal with any content, and none moves the cursor", () => {
     const anything = fc.record({ prompt: fc.string({ unit: "grapheme" }), message: fc.string({ unit: "grapheme" }) })
-    fc.assert(
-      fc.property(fc.integer({ min: 20, max: 240 }), fc.array(anything, { maxLength: 4 }), (columns, texts) => {
-        const turns = texts.map(({ message, prompt }, n) => ({
-          ...waiting,
-          turnId: Ids.TurnId.make(`t-${n}`),
-          prompt,
-          error: { reason: "unknown" as const, message }
-        }))
-        for (const line of TurnsTable.view(turns, at(columns))) {
-          expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(columns)
-          // oxlint-disable-next-line no-control-regex -- control characters are what must not be there.
-          expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
-        }
-      })
-    )
+    Law.holds([fc.integer({ min: 20, max: 240 }), fc.array(anything, { maxLength: 4 })], (columns, texts) => {
+      const turns = texts.map(({ message, prompt }, n) => ({
+        ...waiting,
+        turnId: Ids.TurnId.make(`t-${n}`),
+        prompt,
+        error: { reason: "unknown" as const, message }
+      }))
+      for (const line of TurnsTable.view(turns, at(columns))) {
+        expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(columns)
+        // oxlint-disable-next-line no-control-regex -- control characters are what must not be there.
+        expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+      }
+    })
   })
 
   it("takes as many turns as a database has", () => {

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import * as JsonText from "../../../src/config/reading/JsonText.ts"
 import * as JsonWithComments from "../JsonWithComments.ts"
+import * as Law from "../../Law.ts"
 
 const valueOf = (text: string) => Result.map(JsonText.read(text), ({ content }) => content)
 
@@ -18,23 +19,18 @@ const faultOf = (text: string): string =>
 const hasNoBackslash = (json: string): boolean => !json.includes("\\\\")
 
 describe("JsonText", () => {
-  it("reads every JSON value as JSON.parse does", () => {
-    fc.assert(
-      fc.property(fc.json().filter(hasNoBackslash), fc.constantFrom(undefined, 2), (json, indent) => {
-        const text = JSON.stringify(JSON.parse(json), undefined, indent)
-        expect(valueOf(text)).toEqual(Result.succeed(JSON.parse(text)))
-      })
-    )
-  })
+  it("reads every JSON value as JSON.parse does", () =>
+    Law.holds([fc.json().filter(hasNoBackslash), fc.constantFrom(undefined, 2)], (json, indent) => {
+      const text = JSON.stringify(JSON.parse(json), undefined, indent)
+      expect(valueOf(text)).toEqual(Result.succeed(JSON.parse(text)))
+    }))
 
-  it("comments and trailing commas change no value", () => {
-    fc.assert(
-      fc.property(JsonWithComments.arbitrary, ({ plain, text }) => {
-        expect(valueOf(text), text).toEqual(Result.succeed(JSON.parse(plain)))
-      }),
-      { numRuns: 1_000 }
-    )
-  })
+  it("comments and trailing commas change no value", () =>
+    Law.holdsWith(
+      { numRuns: 1_000 },
+      [JsonWithComments.arbitrary],
+      ({ plain, text }) => void expect(valueOf(text), text).toEqual(Result.succeed(JSON.parse(plain)))
+    ))
 
   it("the key __proto__ is a key like any other", () => {
     const text = '{ "__proto__": { "a": 1, }, /* b */ "b": [2,], }'
@@ -48,22 +44,19 @@ describe("JsonText", () => {
     const strings = ['"a"', '"b"', '"\\u0061"', '"\\x"', '"\t"', '"']
     const numbers = ["1", "-1", "01", "1.5e3", "1.", ".5", "1e", "+1", "NaN"]
     const token = fc.constantFrom(...characters, ...strings, ...numbers, "true", "truex", "nul")
-    fc.assert(
-      fc.property(fc.array(token, { maxLength: 12 }), (tokens) => {
-        const text = tokens.join("")
-        fc.pre(!/\/[/*]|,[ \n\r]*[}\]]/.test(text))
-        const fault = faultOf(text)
-        if (fault.includes("there twice")) return
-        let isAccepted = true
-        try {
-          JSON.parse(text)
-        } catch {
-          isAccepted = false
-        }
-        expect(fault === "none", text).toBe(isAccepted)
-      }),
-      { numRuns: 5_000 }
-    )
+    Law.holdsWith({ numRuns: 5_000 }, [fc.array(token, { maxLength: 12 })], (tokens) => {
+      const text = tokens.join("")
+      fc.pre(!/\/[/*]|,[ \n\r]*[}\]]/.test(text))
+      const fault = faultOf(text)
+      if (fault.includes("there twice")) return
+      let isAccepted = true
+      try {
+        JSON.parse(text)
+      } catch {
+        isAccepted = false
+      }
+      expect(fault === "none", text).toBe(isAccepted)
+    })
   })
 
   it.each<[string, string]>([
@@ -135,17 +128,14 @@ describe("JsonText", () => {
     expect(places.join(", ")).toBe("a 2:3, a/b 3:15, c 4:3, c/0 4:9, c/1 5:4, c/1/d 5:6, c/2 6:2, c/2/0 6:3")
   })
 
-  it("the position of each key is that of its text", () => {
-    fc.assert(
-      fc.property(JsonWithComments.arbitrary, ({ text }) => {
-        const lines = text.split(/\r\n|[\n\r]/)
-        for (const { path, position } of placesOf(text)) {
-          const key = path.at(-1)
-          if (typeof key !== "string") continue
-          expect(lines[position.line - 1]?.slice(position.column - 1), text).toMatch(/^"/)
-          expect(lines[position.line - 1]?.slice(position.column - 1).startsWith(JSON.stringify(key)), text).toBe(true)
-        }
-      })
-    )
-  })
+  it("the position of each key is that of its text", () =>
+    Law.holds([JsonWithComments.arbitrary], ({ text }) => {
+      const lines = text.split(/\r\n|[\n\r]/)
+      for (const { path, position } of placesOf(text)) {
+        const key = path.at(-1)
+        if (typeof key !== "string") continue
+        expect(lines[position.line - 1]?.slice(position.column - 1), text).toMatch(/^"/)
+        expect(lines[position.line - 1]?.slice(position.column - 1).startsWith(JSON.stringify(key)), text).toBe(true)
+      }
+    }))
 })

@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { nearest } from "../../../src/config/reading/Nearest.ts"
+import * as Law from "../../Law.ts"
 
 it.each<[string, ReadonlyArray<string>, string | undefined]>([
   ["abc", ["abcdefgh"], "abcdefgh"],
@@ -32,19 +33,16 @@ const wrong = (a: string, b: string): number => {
 it("a name is near if a third of its letters are wrong at most, or as the beginning of the other; the nearest of several is chosen", () => {
   const name = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 6 })
   const isBeginning = (a: string, b: string) => a.length >= 3 && b.startsWith(a)
-  fc.assert(
-    fc.property(name, fc.array(name, { maxLength: 3 }), (wanted, candidates) => {
-      const near = candidates.flatMap((candidate) => {
-        const length = Math.max(wanted.length, candidate.length)
-        const isPart = isBeginning(wanted, candidate) || isBeginning(candidate, wanted)
-        const distance = Math.min(wrong(wanted, candidate), isPart ? 1 : Infinity)
-        return distance <= Math.max(1, Math.floor(length / 3)) && distance < length ? [{ candidate, distance }] : []
-      })
-      const least = Math.min(...near.map(({ distance }) => distance))
-      expect(nearest(wanted, candidates)).toBe(near.find(({ distance }) => distance === least)?.candidate)
-    }),
-    { numRuns: 1_000 }
-  )
+  Law.holdsWith({ numRuns: 1_000 }, [name, fc.array(name, { maxLength: 3 })], (wanted, candidates) => {
+    const near = candidates.flatMap((candidate) => {
+      const length = Math.max(wanted.length, candidate.length)
+      const isPart = isBeginning(wanted, candidate) || isBeginning(candidate, wanted)
+      const distance = Math.min(wrong(wanted, candidate), isPart ? 1 : Infinity)
+      return distance <= Math.max(1, Math.floor(length / 3)) && distance < length ? [{ candidate, distance }] : []
+    })
+    const least = Math.min(...near.map(({ distance }) => distance))
+    expect(nearest(wanted, candidates)).toBe(near.find(({ distance }) => distance === least)?.candidate)
+  })
 })
 
 it("a long name is compared by its beginning", () => {

@@ -3,6 +3,7 @@ import * as fc from "fast-check"
 import * as Sources from "../../../src/config/reading/Sources.ts"
 import * as ConfigProblem from "../../../src/config/reading/ConfigProblem.ts"
 import * as Configurations from "../Configurations.ts"
+import * as Law from "../../Law.ts"
 
 const decode = (content: unknown) => Sources.decode(content, ConfigProblem.formatPath)
 
@@ -64,12 +65,10 @@ describe("Sources", () => {
         fc.dictionary(key, tie("content"), { maxKeys: 4 })
       )
     }))
-    fc.assert(
-      fc.property(content, (content) => {
-        const { missing, problems } = decode(content)
-        expect(problems.length > 0).toBe(missing.length > 0)
-      })
-    )
+    Law.holds([content], (content) => {
+      const { missing, problems } = decode(content)
+      expect(problems.length > 0).toBe(missing.length > 0)
+    })
   })
 })
 

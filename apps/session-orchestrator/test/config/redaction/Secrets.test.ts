@@ -3,6 +3,7 @@ import { Redacted } from "effect"
 import * as fc from "fast-check"
 import * as Secrets from "../../../src/config/redaction/Secrets.ts"
 import * as Configurations from "../Configurations.ts"
+import * as Law from "../../Law.ts"
 
 const redactor = (...secrets: ReadonlyArray<string>) =>
   Secrets.make(secrets.map((secret) => Redacted.make(secret))).redact
@@ -46,32 +47,27 @@ const forms: ReadonlyArray<readonly [name: string, encode: (secret: string) => s
 
 describe("Secrets", () => {
   for (const [name, encode] of forms) {
-    it(`a known secret is redacted ${name}, anywhere in a text`, () => {
-      fc.assert(
-        fc.property(secret, around, around, (secret, before, after) => {
-          const planted = encode(secret)
-          const cleaned = redactor(secret)(`${before}${planted}${after}`)
-          expect(cleaned).not.toContain(planted)
-          expect(cleaned).toContain(Secrets.PLACEHOLDER)
-        })
-      )
-    })
+    it(`a known secret is redacted ${name}, anywhere in a text`, () =>
+      Law.holds([secret, around, around], (secret, before, after) => {
+        const planted = encode(secret)
+        const cleaned = redactor(secret)(`${before}${planted}${after}`)
+        expect(cleaned).not.toContain(planted)
+        expect(cleaned).toContain(Secrets.PLACEHOLDER)
+      }))
   }
 
   it("a known secret is redacted in base64 of a longer text, at any offset and in both alphabets", () => {
     const short = fc.string({ maxLength: 20 })
-    fc.assert(
-      fc.property(secret, short, short, fc.boolean(), (secret, before, after, isUrl) => {
-        const whole = `${before}${secret}${after}`
-        const encoded = isUrl ? Buffer.from(whole).toString("base64url") : base64(whole)
-        const cleaned = redactor(secret)(`authorization ${encoded} end`)
-        expect(cleaned).toContain(Secrets.PLACEHOLDER)
-        const rest = cleaned
-          .split(Secrets.PLACEHOLDER)
-          .map((part) => Buffer.from(part.replaceAll(/[^A-Za-z0-9+/_-]/g, ""), "base64").toString("latin1"))
-        expect(rest.join("\n")).not.toContain(Buffer.from(secret).toString("latin1").slice(1, -1))
-      })
-    )
+    Law.holds([secret, short, short, fc.boolean()], (secret, before, after, isUrl) => {
+      const whole = `${before}${secret}${after}`
+      const encoded = isUrl ? Buffer.from(whole).toString("base64url") : base64(whole)
+      const cleaned = redactor(secret)(`authorization ${encoded} end`)
+      expect(cleaned).toContain(Secrets.PLACEHOLDER)
+      const rest = cleaned
+        .split(Secrets.PLACEHOLDER)
+        .map((part) => Buffer.from(part.replaceAll(/[^A-Za-z0-9+/_-]/g, ""), "base64").toString("latin1"))
+      expect(rest.join("\n")).not.toContain(Buffer.from(secret).toString("latin1").slice(1, -1))
+    })
   })
 
   it("two secrets of which one begins with the other are both redacted whole", () => {
@@ -118,14 +114,11 @@ describe("Secrets", () => {
     const pieces = String.raw`sk-0123456789abc|Bearer |Basic |abcdef0123456789|x-api-key: |authorization=|?key=|&token=`
     const ends = String.raw`http://u:|pw1|@host|[redacted]|"|\| |:|{|planted-secret-1`
     const piece = fc.constantFrom(...`${pieces}|${ends}`.split("|"))
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
-        const redact = redactor("planted-secret-1")
-        const once = redact(pieces.join(""))
-        expect(redact(once)).toBe(once)
-      }),
-      { numRuns: 2000 }
-    )
+    Law.holdsWith({ numRuns: 2000 }, [fc.array(piece, { maxLength: 12 })], (pieces) => {
+      const redact = redactor("planted-secret-1")
+      const once = redact(pieces.join(""))
+      expect(redact(once)).toBe(once)
+    })
   })
 
   it("JSON stays JSON if a backslash precedes a secret that begins with a slash", () => {
@@ -139,18 +132,15 @@ describe("Secrets", () => {
     expect(redactor("12345678")("\\12345678")).toBe("\\[redacted]")
   })
 
-  it("JSON stays JSON", () => {
-    fc.assert(
-      fc.property(secret, fc.json(), around, (secret, json, text) => {
-        const planted = JSON.stringify({
-          text: `${text}${secret} Bearer ${secret}`,
-          [secret]: JSON.parse(json),
-          headers: { "x-api-key": secret }
-        })
-        expect(() => JSON.parse(redactor(secret)(planted))).not.toThrow()
+  it("JSON stays JSON", () =>
+    Law.holds([secret, fc.json(), around], (secret, json, text) => {
+      const planted = JSON.stringify({
+        text: `${text}${secret} Bearer ${secret}`,
+        [secret]: JSON.parse(json),
+        headers: { "x-api-key": secret }
       })
-    )
-  })
+      expect(() => JSON.parse(redactor(secret)(planted))).not.toThrow()
+    }))
 
   it("text that might be base64 is searched once: 5 MB of it, for which a search from each character would take an hour", () => {
     const redact = redactor("planted-secret-of-some-length", "another-secret-of-some-length")

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Quarantine from "../../../src/engine/pacing/Quarantine.ts"
+import * as Law from "../../Law.ts"
 
 /** A quarantine on a clock that the test turns. */
 const make = () => {
@@ -111,52 +112,49 @@ describe("Quarantine", () => {
     fc.record({ type: fc.constant("advance" as const), ms: fc.integer({ min: 1, max: 90_000 }) })
   )
 
-  it("rule X14: suspects run alone and in their order, and every turn is admitted", () => {
-    fc.assert(
-      fc.property(fc.array(act, { maxLength: 40, size: "max" }), (acts) => {
-        const { advance, alarms, enter, inside } = make()
-        const presences = new Map<string, ReturnType<typeof enter>>()
-        const progressed = new Set<string>()
-        const entered: Array<string> = []
-        const look = () => {
-          for (const name of inside) if (name.startsWith("s") && !entered.includes(name)) entered.push(name)
-          const alone = inside.filter((name) => name.startsWith("s") && !progressed.has(name))
-          expect(alone.length).toBeLessThanOrEqual(1)
-        }
-        for (const [n, act] of acts.entries()) {
-          if (act.type === "enter") {
-            const name = `${act.isSuspect ? "s" : "o"}${n}`
-            presences.set(name, enter(name, act.isSuspect))
-          } else if (act.type === "advance") advance(act.ms)
-          else {
-            const [name, presence] = Array.from(presences)[act.which] ?? []
-            if (name === undefined || presence === undefined) continue
-            if (act.type === "leave") {
-              presence.leave()
-              presences.delete(name)
-            } else if (inside.includes(name)) {
-              progressed.add(name)
-              presence.progressed()
-            }
+  it("rule X14: suspects run alone and in their order, and every turn is admitted", () =>
+    Law.holds([fc.array(act, { maxLength: 40, size: "max" })], (acts) => {
+      const { advance, alarms, enter, inside } = make()
+      const presences = new Map<string, ReturnType<typeof enter>>()
+      const progressed = new Set<string>()
+      const entered: Array<string> = []
+      const look = () => {
+        for (const name of inside) if (name.startsWith("s") && !entered.includes(name)) entered.push(name)
+        const alone = inside.filter((name) => name.startsWith("s") && !progressed.has(name))
+        expect(alone.length).toBeLessThanOrEqual(1)
+      }
+      for (const [n, act] of acts.entries()) {
+        if (act.type === "enter") {
+          const name = `${act.isSuspect ? "s" : "o"}${n}`
+          presences.set(name, enter(name, act.isSuspect))
+        } else if (act.type === "advance") advance(act.ms)
+        else {
+          const [name, presence] = Array.from(presences)[act.which] ?? []
+          if (name === undefined || presence === undefined) continue
+          if (act.type === "leave") {
+            presence.leave()
+            presences.delete(name)
+          } else if (inside.includes(name)) {
+            progressed.add(name)
+            presence.progressed()
           }
-          look()
         }
-        // The turns inside leave one after the other, until none is left.
-        for (let round = 0; presences.size > 0 && round < 100; round++) {
-          const name = inside[0]
-          if (name === undefined) {
-            advance(60_000)
-            look()
-            continue
-          }
-          presences.get(name)?.leave()
-          presences.delete(name)
+        look()
+      }
+      // The turns inside leave one after the other, until none is left.
+      for (let round = 0; presences.size > 0 && round < 100; round++) {
+        const name = inside[0]
+        if (name === undefined) {
+          advance(60_000)
           look()
+          continue
         }
-        expect(presences.size).toBe(0)
-        expect(entered).toEqual(entered.toSorted((a, b) => Number(a.slice(1)) - Number(b.slice(1))))
-        expect(alarms.size).toBe(0)
-      })
-    )
-  })
+        presences.get(name)?.leave()
+        presences.delete(name)
+        look()
+      }
+      expect(presences.size).toBe(0)
+      expect(entered).toEqual(entered.toSorted((a, b) => Number(a.slice(1)) - Number(b.slice(1))))
+      expect(alarms.size).toBe(0)
+    }))
 })

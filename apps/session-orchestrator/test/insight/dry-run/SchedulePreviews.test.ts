@@ -7,6 +7,7 @@ import type { InvalidRequest } from "../../../src/engine/conversation/Conversati
 import * as DryRuns from "../../../src/insight/dry-run/DryRuns.ts"
 import { configOf } from "./Beside.ts"
 import * as It from "../../It.ts"
+import * as Law from "../../Law.ts"
 
 const config = configOf({ retry: {}, outages: [], turns: 0, gapMs: 0, spread: 0, isGated: true })
 
@@ -36,14 +37,11 @@ const settings = fc.record(
 
 describe("POST /v1/schedule", () => {
   it("rule X10: the settings in force are a configuration that the service reads, to the same policy", () =>
-    fc.assert(
-      fc.property(settings, (retry) => {
-        const read = Result.getOrThrow(RetrySettings.decode(retry))
-        const again = Result.getOrThrow(RetrySettings.decode(DryRuns.written(read)))
-        assert.deepStrictEqual(Profile.resolve(again), Profile.resolve(read))
-      }),
-      { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 200) }
-    ))
+    Law.holdsWith({ numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 200) }, [settings], (retry) => {
+      const read = Result.getOrThrow(RetrySettings.decode(retry))
+      const again = Result.getOrThrow(RetrySettings.decode(DryRuns.written(read)))
+      assert.deepStrictEqual(Profile.resolve(again), Profile.resolve(read))
+    }))
 
   it("writes each duration in its largest unit", () => {
     const retry = (budget: string, maxDelay: string, base: string) => ({

@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import * as Cluster from "effect/cluster"
 import * as fc from "fast-check"
 import * as Holders from "../../../src/insight/inspection/Holders.ts"
+import * as Law from "../../Law.ts"
 
 const sharding = (shardsPerGroup: number) =>
   Cluster.Sharding.layer.pipe(
@@ -15,12 +16,12 @@ const sharding = (shardsPerGroup: number) =>
 it.effect.each([1, 60, 300, 10_000])("a conversation is in the shard that the cluster puts it in, of %i", (shards) =>
   Effect.gen(function* () {
     const { getShardId } = yield* Cluster.Sharding.Sharding
-    fc.assert(
-      fc.property(fc.oneof(fc.uuid(), fc.stringMatching(Ids.ID_PATTERN)), (id) => {
-        expect(Holders.shardOf(Ids.ConversationId.make(id), shards)).toBe(
+    Law.holds(
+      [fc.oneof(fc.uuid(), fc.stringMatching(Ids.ID_PATTERN))],
+      (id) =>
+        void expect(Holders.shardOf(Ids.ConversationId.make(id), shards)).toBe(
           getShardId(Cluster.EntityId.make(id), "default").id
         )
-      })
     )
   }).pipe(Effect.provide(sharding(shards)))
 )

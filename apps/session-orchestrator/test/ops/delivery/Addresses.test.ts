@@ -5,6 +5,7 @@ import * as LocalTime from "../../../src/base/text/LocalTime.ts"
 import * as Posting from "../../../src/ops/delivery/Posting.ts"
 import * as NoticeMessages from "../../../src/ops/delivery/NoticeMessages.ts"
 import * as ServiceDeliveries from "../../../src/ops/delivery/ServiceDeliveries.ts"
+import * as Law from "../../Law.ts"
 
 const PRIVATE = `
   http://127.0.0.1/ http://127.1/ http://2130706433/ http://0x7f.0.0.1/ http://0/ http://10.1.2.3:8080/x
@@ -55,19 +56,16 @@ const moment = fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2035, 0, 1)
 const HOUR = 3_600_000
 
 describe("a daily time", () => {
-  it("comes once a day, over changes of the clocks too", () => {
-    fc.assert(
-      fc.property(time, moment, (time, now) => {
-        const [last, next] = [LocalTime.lastDaily(time, now), LocalTime.nextDaily(time, now)]
-        expect(last).toBeLessThanOrEqual(now)
-        expect(next).toBeGreaterThan(now)
-        expect(next - last).toBeGreaterThanOrEqual(22 * HOUR)
-        expect(next - last).toBeLessThanOrEqual(26 * HOUR)
-        expect(LocalTime.lastDaily(time, next)).toBe(next)
-        expect(LocalTime.nextDaily(time, last)).toBe(next)
-      })
-    )
-  })
+  it("comes once a day, over changes of the clocks too", () =>
+    Law.holds([time, moment], (time, now) => {
+      const [last, next] = [LocalTime.lastDaily(time, now), LocalTime.nextDaily(time, now)]
+      expect(last).toBeLessThanOrEqual(now)
+      expect(next).toBeGreaterThan(now)
+      expect(next - last).toBeGreaterThanOrEqual(22 * HOUR)
+      expect(next - last).toBeLessThanOrEqual(26 * HOUR)
+      expect(LocalTime.lastDaily(time, next)).toBe(next)
+      expect(LocalTime.nextDaily(time, last)).toBe(next)
+    }))
 
   it("reads a time of day, and nothing else", () => {
     const noon = new Date(2031, 3, 1, 12).getTime()

@@ -3,6 +3,7 @@ import type { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { type Append, type NumberedEvent, plan } from "../../../src/storage/tables/EventTable.ts"
 import * as NumberedData from "../NumberedData.ts"
+import * as Law from "../../Law.ts"
 
 const TURNS = 4
 
@@ -42,47 +43,36 @@ const disk = () => {
 }
 
 describe("EventTable", () => {
-  it("ids have no gap after any appends, and a turn's position is taken once", () => {
-    fc.assert(
-      fc.property(fc.array(appends, { maxLength: 5 }), (groups) => {
-        const { rows, write } = disk()
-        groups.forEach((group) => write(group))
-        for (const of of [0, 1]) {
-          const ids = rows.filter((row) => row.conversationId === NumberedData.conversationId(of)).map((row) => row.id)
-          expect(ids).toEqual(ids.map((_, index) => index + 1))
-        }
-        expect(new Set(rows.map((row) => `${row.turnId} ${row.position}`)).size).toBe(rows.length)
-      })
-    )
-  })
+  it("ids have no gap after any appends, and a turn's position is taken once", () =>
+    Law.holds([fc.array(appends, { maxLength: 5 })], (groups) => {
+      const { rows, write } = disk()
+      groups.forEach((group) => write(group))
+      for (const of of [0, 1]) {
+        const ids = rows.filter((row) => row.conversationId === NumberedData.conversationId(of)).map((row) => row.id)
+        expect(ids).toEqual(ids.map((_, index) => index + 1))
+      }
+      expect(new Set(rows.map((row) => `${row.turnId} ${row.position}`)).size).toBe(rows.length)
+    }))
 
-  it("every append returns the stored events of its positions, whatever their writer", () => {
-    fc.assert(
-      fc.property(fc.array(appends, { maxLength: 5 }), (groups) => {
-        const { rows, write } = disk()
-        const answers = groups.flatMap((group) =>
-          write(group).map((result, index) => ({ result, asked: group[index] }))
-        )
-        for (const { asked, result } of answers) {
-          const places = rows
-            .filter((row) => row.turnId === asked?.turnId && row.position >= asked.position)
-            .sort((a, b) => a.position - b.position)
-            .slice(0, asked?.events.length)
-          expect(result).toEqual(places.map(({ event, id, json }) => ({ id, event, json })))
-        }
-      })
-    )
-  })
+  it("every append returns the stored events of its positions, whatever their writer", () =>
+    Law.holds([fc.array(appends, { maxLength: 5 })], (groups) => {
+      const { rows, write } = disk()
+      const answers = groups.flatMap((group) => write(group).map((result, index) => ({ result, asked: group[index] })))
+      for (const { asked, result } of answers) {
+        const places = rows
+          .filter((row) => row.turnId === asked?.turnId && row.position >= asked.position)
+          .sort((a, b) => a.position - b.position)
+          .slice(0, asked?.events.length)
+        expect(result).toEqual(places.map(({ event, id, json }) => ({ id, event, json })))
+      }
+    }))
 
-  it("the grouping of appends does not change the written events", () => {
-    fc.assert(
-      fc.property(appends, (group) => {
-        const together = disk()
-        const oneByOne = disk()
-        together.write(group)
-        group.forEach((one) => oneByOne.write([one]))
-        expect(oneByOne.rows).toEqual(together.rows)
-      })
-    )
-  })
+  it("the grouping of appends does not change the written events", () =>
+    Law.holds([appends], (group) => {
+      const together = disk()
+      const oneByOne = disk()
+      together.write(group)
+      group.forEach((one) => oneByOne.write([one]))
+      expect(oneByOne.rows).toEqual(together.rows)
+    }))
 })

@@ -4,6 +4,7 @@ import { Ids, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as EventText from "../../../src/storage/tables/EventText.ts"
 import * as NumberedData from "../NumberedData.ts"
+import * as Law from "../../Law.ts"
 
 const originOf = ({ conversationId, turnId, type }: TurnEvent.PersistedEvent): EventText.Origin => ({
   conversationId,
@@ -45,14 +46,13 @@ const opening = fc.option(fc.record({ acceptedAt: fc.nat(), prompt: fc.option(te
 })
 
 describe("EventText", () => {
-  it("a packed event comes back unchanged to the byte", () => {
-    fc.assert(
-      fc.property(event, opening, (event, opening) => {
-        expect(EventText.unpack(packed(event, opening), originOf(event), opening)).toBe(JSON.stringify(event))
-      }),
-      { numRuns: 1_000 }
-    )
-  })
+  it("a packed event comes back unchanged to the byte", () =>
+    Law.holdsWith(
+      { numRuns: 1_000 },
+      [event, opening],
+      (event, opening) =>
+        void expect(EventText.unpack(packed(event, opening), originOf(event), opening)).toBe(JSON.stringify(event))
+    ))
 
   it("a turn's first event is stored as its row alone, with a prompt and without", () => {
     for (const prompt of ["Hi", "", "\u{1f6f6}\n", undefined]) {

@@ -9,6 +9,7 @@ import * as Timeline from "../../../../src/insight/inspection/period/Timeline.ts
 import * as PeriodText from "../../../../src/insight/inspection/period/PeriodText.ts"
 import { type Period, PeriodTally } from "../../../../src/insight/inspection/period/PeriodTally.ts"
 import * as Night from "./Night.ts"
+import * as Law from "../../../Law.ts"
 
 const { reportOf } = Night
 
@@ -63,15 +64,12 @@ const rows = fc.array(facts, { maxLength: 12 }).map((all) =>
 const priced: Period = { ...Night.period, prices: { "a/one": { input: 0.1, output: 0.7 } } }
 
 describe("PeriodTally", () => {
-  it("rule X12: has the same figures and words for any order of rows", () => {
-    fc.assert(
-      fc.property(
-        rows.chain((turns) => fc.tuple(fc.constant(turns), fc.shuffledSubarray(turns, { minLength: turns.length }))),
-        ([turns, shuffled]) => void expect(reportOf(shuffled, priced)).toEqual(reportOf(turns, priced))
-      ),
-      { numRuns: 100 }
-    )
-  })
+  it("rule X12: has the same figures and words for any order of rows", () =>
+    Law.holdsWith(
+      { numRuns: 100 },
+      [rows.chain((turns) => fc.tuple(fc.constant(turns), fc.shuffledSubarray(turns, { minLength: turns.length })))],
+      ([turns, shuffled]) => void expect(reportOf(shuffled, priced)).toEqual(reportOf(turns, priced))
+    ))
 
   it("rule X12: what a turn met and used before it changed its model is the former model's", () => {
     const moved = (id: string, given: Partial<Night.Given>) =>
@@ -327,14 +325,12 @@ describe("spans of time", () => {
     )
     const covers = (all: ReadonlyArray<Timeline.TimeSpan>, at: number) =>
       all.some(({ from, to }) => from <= at && at < to)
-    fc.assert(
-      fc.property(spans, (all) => {
-        const joined = Timeline.union(all)
-        for (let at = 0; at < 55; at++) expect(covers(joined, at)).toBe(covers(all, at))
-        for (const [i, { from, to }] of joined.entries())
-          expect([from > (joined[i - 1]?.to ?? -1), to > from]).toEqual([true, true])
-      })
-    )
+    Law.holds([spans], (all) => {
+      const joined = Timeline.union(all)
+      for (let at = 0; at < 55; at++) expect(covers(joined, at)).toBe(covers(all, at))
+      for (const [i, { from, to }] of joined.entries())
+        expect([from > (joined[i - 1]?.to ?? -1), to > from]).toEqual([true, true])
+    })
   })
 
   it("counts a turn once in each part of the period in which it waits", () => {

@@ -4,6 +4,7 @@ import { Effect, FileSystem, Latch, Path, PlatformError } from "effect"
 import * as fc from "fast-check"
 import * as LineFile from "../../../../src/ops/telemetry/logs/LineFile.ts"
 import * as It from "../../../It.ts"
+import * as Law from "../../../Law.ts"
 
 const failure = (tag: "NotFound" | "Unknown") =>
   PlatformError.systemError({ _tag: tag, module: "FileSystem", method: "any" })
@@ -76,22 +77,19 @@ const lines = fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }))
 describe("lines that are divided over files", () => {
   it("go into a new file only if they do not fit any more, and a file has one line at least", () => {
     assert.lengthOf(LineFile.divide([new Uint8Array(9)], 0, 5), 1)
-    fc.assert(
-      fc.property(lines, fc.nat({ max: 200 }), fc.integer({ min: 1, max: 200 }), (lines, size, maxBytes) => {
-        const [first = [], ...rest] = LineFile.divide(lines, size, maxBytes)
-        assert.deepStrictEqual([...first, ...rest.flat()], lines)
-        const bytes = (file: ReadonlyArray<Uint8Array>) => file.reduce((sum, { length }) => sum + length, 0)
-        const isFull = (size: number, next: Uint8Array | undefined) =>
-          next === undefined || size + next.length > maxBytes
-        if (size > 0 && first.length > 0) assert.isAtMost(size + bytes(first), maxBytes)
-        if (size === 0) assert.isTrue(first.length <= 1 || bytes(first) <= maxBytes)
-        assert.isTrue(isFull(size + bytes(first), rest[0]?.[0]) && (size > 0 || lines.length === 0 || first.length > 0))
-        for (const [n, file] of rest.entries()) {
-          assert.isTrue(file.length === 1 || bytes(file) <= maxBytes)
-          assert.isTrue(file.length > 0 && isFull(bytes(file), rest[n + 1]?.[0]))
-        }
-      })
-    )
+    Law.holds([lines, fc.nat({ max: 200 }), fc.integer({ min: 1, max: 200 })], (lines, size, maxBytes) => {
+      const [first = [], ...rest] = LineFile.divide(lines, size, maxBytes)
+      assert.deepStrictEqual([...first, ...rest.flat()], lines)
+      const bytes = (file: ReadonlyArray<Uint8Array>) => file.reduce((sum, { length }) => sum + length, 0)
+      const isFull = (size: number, next: Uint8Array | undefined) => next === undefined || size + next.length > maxBytes
+      if (size > 0 && first.length > 0) assert.isAtMost(size + bytes(first), maxBytes)
+      if (size === 0) assert.isTrue(first.length <= 1 || bytes(first) <= maxBytes)
+      assert.isTrue(isFull(size + bytes(first), rest[0]?.[0]) && (size > 0 || lines.length === 0 || first.length > 0))
+      for (const [n, file] of rest.entries()) {
+        assert.isTrue(file.length === 1 || bytes(file) <= maxBytes)
+        assert.isTrue(file.length > 0 && isFull(bytes(file), rest[n + 1]?.[0]))
+      }
+    })
   })
 })
 

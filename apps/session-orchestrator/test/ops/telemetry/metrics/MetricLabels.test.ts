@@ -1,19 +1,17 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { labelValues, OTHER } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import * as Law from "../../../Law.ts"
 
 const asIs = (name: string) => name
 
 describe("labels", () => {
-  it("have the configured values, `MOST` others, and one for the rest", () => {
-    fc.assert(
-      fc.property(fc.array(fc.string()), fc.array(fc.string()), fc.nat({ max: 5 }), (configured, names, most) => {
-        const labels = labelValues(configured, asIs, most)
-        const values = new Set(names.map((name) => labels(name)))
-        expect(Array.from(values).filter((value) => !configured.includes(value)).length).toBeLessThanOrEqual(most + 1)
-      })
-    )
-  })
+  it("have the configured values, `MOST` others, and one for the rest", () =>
+    Law.holds([fc.array(fc.string()), fc.array(fc.string()), fc.nat({ max: 5 })], (configured, names, most) => {
+      const labels = labelValues(configured, asIs, most)
+      const values = new Set(names.map((name) => labels(name)))
+      expect(Array.from(values).filter((value) => !configured.includes(value)).length).toBeLessThanOrEqual(most + 1)
+    }))
 
   it("of a configured name are the name, however many others came before", () => {
     const labels = labelValues(["gpt-5"], asIs, 1)
