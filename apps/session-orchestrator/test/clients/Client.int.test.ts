@@ -7,6 +7,9 @@ import * as SimulatedService from "./SimulatedService.ts"
 
 const { prompt } = SimulatedService
 
+/** Waits that end by a command alone. */
+const long = { retry: SimulatedService.LONG }
+
 const failure = async (promise: Promise<unknown>): Promise<ClientError> => {
   try {
     await promise
@@ -61,14 +64,10 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
     assert.deepInclude(state, { status: "completed", text: result.text })
     assert.strictEqual(state.conversationId, conversation.id)
     assert.strictEqual((await turn.explain()).turnId, turn.id)
-    const view = await until(
-      conversation.events().views(),
-      ({ status, turn }) => status === "idle" && turn !== undefined
-    )
-    assert.deepStrictEqual(
-      view.history.flatMap((event) => (event.type === "message" ? [event.message] : [])),
-      await conversation.getMessages()
-    )
+    const views = conversation.events().views()
+    const view = await until(views, ({ status, turn }) => status === "idle" && turn !== undefined)
+    const messages = view.history.flatMap((event) => (event.type === "message" ? [event.message] : []))
+    assert.deepStrictEqual(messages, await conversation.getMessages())
   })
 
   withClient("the same turn id is the same turn, and another prompt a conflict", {}, async (client) => {
@@ -83,7 +82,7 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
     assert.include(message, "POST /v1/conversations/")
   })
 
-  withClient("commands reach the wait", { retry: SimulatedService.LONG }, async (client) => {
+  withClient("commands reach the wait", long, async (client) => {
     const conversation = await client.createConversation()
     const turn = await conversation.prompt(prompt("529x3"))
     const views = conversation.events().views()
@@ -115,54 +114,42 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
     assert.strictEqual((await retried.result()).status, "aborted")
   })
 
-  withClient(
-    "lists turns and conversations, reports, and commands many",
-    { retry: SimulatedService.LONG },
-    async (client) => {
-      const turns = [
-        await client.submit("One", { tags: ["t"], title: "First" }),
-        await client.submit("Two", { tags: ["t"] })
-      ]
-      await Promise.all(turns.map((turn) => turn.result()))
-      const listed = await collected(client.listTurns({ tag: "t", status: "completed", since: new Date(0) }))
-      assert.sameMembers(
-        listed.map(({ turnId }) => String(turnId)),
-        turns.map(({ id }) => id)
-      )
-      const titles = (await collected(client.listConversations({ tag: "t" }))).map(({ title }) => title)
-      assert.sameMembers(titles, ["First", "Two"])
-      const [{ conversationId = "" } = {}] = await collected(client.listConversations({ tag: "t" }))
-      await client.conversation(conversationId).setTitle("Renamed")
-      assert.strictEqual((await failure(client.conversation("none").setTitle("x"))).code, "conversation-not-found")
-      const named = await collected(client.listConversations({ ids: [conversationId, "none"] }))
-      assert.deepStrictEqual(
-        named.map(({ conversationId, title }) => [String(conversationId), title]),
-        [[conversationId, "Renamed"]]
-      )
-      assert.deepStrictEqual(await collected(client.listConversations({ busy: true, tag: "t" })), [])
-      await client.submit(prompt("auth"), { tags: ["f"] }).then((turn) => turn.result())
-      const outcomes = await collected(
-        client.commandTurns({ command: { type: "retry" }, filter: { tag: "f" }, dryRun: true })
-      )
-      assert.deepStrictEqual(
-        outcomes.map(({ outcome }) => outcome),
-        ["listed"]
-      )
-      const report = await client.report({ since: Date.now() - 3_600_000 })
-      assert.deepInclude(report.turns, { answered: 2, failed: 1 })
-      const { report: dry } = await client.dryRun({ outages: ["529 for 1h"], retry: { profile: "overnight" } })
-      assert.strictEqual(dry.answered, 1)
-    }
-  )
+  withClient("lists turns and conversations, reports, and commands many", long, async (client) => {
+    const turns = [
+      await client.submit("One", { tags: ["t"], title: "First" }),
+      await client.submit("Two", { tags: ["t"] })
+    ]
+    await Promise.all(turns.map((turn) => turn.result()))
+    const listed = await collected(client.listTurns({ tag: "t", status: "completed", since: new Date(0) }))
+    assert.sameMembers(
+      listed.map(({ turnId }) => String(turnId)),
+      turns.map(({ id }) => id)
+    )
+    const titles = (await collected(client.listConversations({ tag: "t" }))).map(({ title }) => title)
+    assert.sameMembers(titles, ["First", "Two"])
+    const [{ conversationId = "" } = {}] = await collected(client.listConversations({ tag: "t" }))
+    await client.conversation(conversationId).setTitle("Renamed")
+    assert.strictEqual((await failure(client.conversation("none").setTitle("x"))).code, "conversation-not-found")
+    const named = await collected(client.listConversations({ ids: [conversationId, "none"] }))
+    const titlesById = named.map(({ conversationId, title }) => [String(conversationId), title])
+    assert.deepStrictEqual(titlesById, [[conversationId, "Renamed"]])
+    assert.deepStrictEqual(await collected(client.listConversations({ busy: true, tag: "t" })), [])
+    await client.submit(prompt("auth"), { tags: ["f"] }).then((turn) => turn.result())
+    const dryRun = client.commandTurns({ command: { type: "retry" }, filter: { tag: "f" }, dryRun: true })
+    const outcomes = (await collected(dryRun)).map(({ outcome }) => outcome)
+    assert.deepStrictEqual(outcomes, ["listed"])
+    const report = await client.report({ since: Date.now() - 3_600_000 })
+    assert.deepInclude(report.turns, { answered: 2, failed: 1 })
+    const { report: dry } = await client.dryRun({ outages: ["529 for 1h"], retry: { profile: "overnight" } })
+    assert.strictEqual(dry.answered, 1)
+  })
 
   withClient("a refusal has the problem of the service", { token: "secret-token-0123456789" }, async (client, url) => {
     const none = await failure(client.conversation("c_none").getState())
     assert.deepInclude(none.problem, { conversationId: "c_none", title: "There is no such conversation" })
     assert.strictEqual(none.code, "conversation-not-found")
-    assert.strictEqual(
-      (await failure(collected(client.conversation("c_none").events()))).code,
-      "conversation-not-found"
-    )
+    const unread = await failure(collected(client.conversation("c_none").events()))
+    assert.strictEqual(unread.code, "conversation-not-found")
     assert.strictEqual((await failure(collected(client.turn("t_none")))).code, "turn-not-found")
     const conversation = await client.createConversation()
     const wrong = await failure(conversation.prompt(""))
@@ -195,7 +182,7 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
     assert.strictEqual((await rest).code, "conversation-not-found")
   })
 
-  withClient("a signal ends calls and streams with its reason", { retry: SimulatedService.LONG }, async (client) => {
+  withClient("a signal ends calls and streams with its reason", long, async (client) => {
     const conversation = await client.createConversation()
     const turn = await conversation.prompt(prompt("529"))
     const abort = new AbortController()

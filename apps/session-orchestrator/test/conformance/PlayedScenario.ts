@@ -23,25 +23,16 @@ export const verify = (scenario: Rule.Scenario, played: Played, ms: (ms: number)
     const targets = turn.follows.calls ?? turn.given.map(() => first)
     const told = withoutRuns(events)
     assert.deepStrictEqual(partsOf(told, turn.follows.events), expectedOf(turn, ms), `turn ${i}: events`)
-    assert.deepStrictEqual(
-      calls.map((call) => callOf(scenario, call)),
-      targets,
-      `turn ${i}: calls`
-    )
+    const called = calls.map((call) => callOf(scenario, call))
+    assert.deepStrictEqual(called, targets, `turn ${i}: calls`)
     assert.strictEqual(shown(events), turn.follows.shown ?? "", `turn ${i}: what is shown`)
     if (turn.follows.asked !== undefined) {
-      assert.deepStrictEqual(
-        calls.map(({ lines }) => lines),
-        turn.follows.asked,
-        `turn ${i}: what the model is shown`
-      )
+      const asked = calls.map(({ lines }) => lines)
+      assert.deepStrictEqual(asked, turn.follows.asked, `turn ${i}: what the model is shown`)
     }
     if (turn.follows.offered !== undefined) {
-      assert.deepStrictEqual(
-        calls.map(({ offered }) => offered),
-        turn.follows.offered,
-        `turn ${i}: what the model is offered`
-      )
+      const offered = calls.map(({ offered }) => offered)
+      assert.deepStrictEqual(offered, turn.follows.offered, `turn ${i}: what the model is offered`)
     }
     const end = events.at(-1)
     assert.isTrue(end?.type === "turn-end", `turn ${i}: nothing follows the seal`)

@@ -76,10 +76,8 @@ describe("while a tool call needs approval", () => {
         assert.deepStrictEqual(yield* ask(approve), success("answer_tool", { applied: true }))
         const other = { ...approve, commandId: "l" }
         assert.deepStrictEqual(yield* ask(other), success("answer_tool", { applied: false }))
-        assert.deepInclude(
-          events().find(({ type }) => type === "tool-result"),
-          { output: "sent", isError: false }
-        )
+        const ran = events().find(({ type }) => type === "tool-result")
+        assert.deepInclude(ran, { output: "sent", isError: false })
       }
     )
   )
@@ -183,10 +181,8 @@ describe("while a turn waits", () => {
         assert.deepStrictEqual(yield* ask({ type, ...STEERING[type] }), success(type, { applied: true }))
         yield* until("turn-end")
         assert.deepInclude(events().at(-1), { status: "completed" })
-        assert.strictEqual(
-          events().some((event) => event.type === "model-change" && event.to === "test/other"),
-          type === "switch_target"
-        )
+        const isMoved = events().some((event) => event.type === "model-change" && event.to === "test/other")
+        assert.strictEqual(isMoved, type === "switch_target")
       })
     )
   }
@@ -286,10 +282,8 @@ describe("lines", () => {
         yield* until("turn-end")
         assert.isAbove(watches(), 1)
         const persisted = events().filter(TurnEvent.isPersisted)
-        assert.deepStrictEqual(
-          persisted.map(({ type }) => type),
-          ["turn-start", "message", "retry-end", "usage", "message", "turn-end"]
-        )
+        const persistedTypes = persisted.map(({ type }) => type)
+        assert.deepStrictEqual(persistedTypes, ["turn-start", "message", "retry-end", "usage", "message", "turn-end"])
       }
     )
   })

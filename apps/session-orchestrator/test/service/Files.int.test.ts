@@ -39,10 +39,8 @@ describe("an image in a prompt", () => {
     assert.strictEqual((yield* second.call({ path: `${path}/retry-now`, body: {} })).status, 202)
     const events = yield* second.call({ path: "/v1/turns/one/events", headers: { accept: "application/x-ndjson" } })
     const having = Service.eventsOf(events.text).filter((event) => JSON.stringify(event).includes(image.data))
-    assert.deepStrictEqual(
-      having.map(({ type }) => type),
-      ["message"]
-    )
+    const typesOfFiles = having.map(({ type }) => type)
+    assert.deepStrictEqual(typesOfFiles, ["message"])
     assert.strictEqual(bodies.length, 2)
     for (const body of bodies) assert.include(body, `data:image/png;base64,${image.data}`)
     const messages = JSON.parse((yield* second.call({ path: `${path}/messages` })).text)

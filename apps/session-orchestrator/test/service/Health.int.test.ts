@@ -20,10 +20,8 @@ describe("health", () => {
     service.provider.respond(OVERLOADED)
     const read = Effect.map(service.call({ path: "/v1/health" }), ({ text }) => decodeHealth(text))
     const before = yield* read
-    assert.deepStrictEqual(
-      before.endpoints.flatMap(({ credential, state, target }) => [target, credential, state]),
-      ["scripted/m", "SCRIPTED_API_KEY", "idle", "scripted/m", "SECOND_KEY", "idle"]
-    )
+    const standings = before.endpoints.flatMap(({ credential, state, target }) => [target, credential, state])
+    assert.deepStrictEqual(standings, ["scripted/m", "SCRIPTED_API_KEY", "idle", "scripted/m", "SECOND_KEY", "idle"])
     const id = yield* service.create()
     const turn = yield* service.open(ProcessSetup.request(id, "one"))
     yield* turn.until("provider-retry")

@@ -251,10 +251,8 @@ describe("the end of a turn", () => {
     yield* Receivers.sent(receiver, 2)
     const sent = receiver.requests.map(({ body, headers }) => ({ headers, text: body.toString() }))
     const bodies = sent.map(({ text }) => JSON.parse(text))
-    assert.deepStrictEqual(
-      bodies.flatMap(({ data, type }) => [type, data.turnId]),
-      ["turn.completed", "one", "turn.completed", "two"]
-    )
+    const ends = bodies.flatMap(({ data, type }) => [type, data.turnId])
+    assert.deepStrictEqual(ends, ["turn.completed", "one", "turn.completed", "two"])
     assert.deepInclude(bodies[0].data, { status: "completed", text: "Here.", tags: ["nightly"] })
     const [first] = sent
     const { "webhook-id": id, "webhook-signature": signature, "webhook-timestamp": time } = first?.headers ?? {}

@@ -58,10 +58,8 @@ It.effect("a peak is collected once, a minute after its connections have closed"
 It.effect("each of several peaks is collected, each after a minute of quiet of its own", function* () {
   const [quiet, again] = [1, 120].map((more): Stretch => ({ ms: QUIET_MS + more * INTERVAL_MS, resident: 300 }))
   const at = yield* collections(start, crowd, quiet ?? start, again ?? start, crowd, again ?? start)
-  assert.deepStrictEqual(
-    at.slice(0, 2).map((ms) => ms - start.ms - crowd.ms),
-    [QUIET_MS, 2 * QUIET_MS]
-  )
+  const pauses = at.slice(0, 2).map((ms) => ms - start.ms - crowd.ms)
+  assert.deepStrictEqual(pauses, [QUIET_MS, 2 * QUIET_MS])
   assert.lengthOf(at, 3)
 })
 

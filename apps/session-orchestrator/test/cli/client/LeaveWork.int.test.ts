@@ -64,10 +64,8 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
 
     const waited = yield* holdfast(service, ["wait", ...ids])
     assert.deepInclude(waited, { code: 1, stderr: "" })
-    assert.sameMembers(
-      lines(waited.stdout).map((line) => line.split(" ").slice(0, 2).join(" ").replace(/:$/, "")),
-      ["why completed", "how failed", `${ids[2]} completed`]
-    )
+    const statuses = lines(waited.stdout).map((line) => line.split(" ").slice(0, 2).join(" ").replace(/:$/, ""))
+    assert.sameMembers(statuses, ["why completed", "how failed", `${ids[2]} completed`])
     const screen = { stdout: false, stderr: true }
     const again = yield* holdfast(service, ["submit", "--each", "night.jsonl", "--json"], { files, screen })
     assert.deepStrictEqual(

@@ -18,11 +18,8 @@ export const explains = (cases: Readonly<Record<string, Case>>): void => {
     ScriptedTurn.test(`rule X9: the explanation of ${title}`, function* () {
       const explanation = yield* ScriptedTurn.happened(plan, live)
       const words = wordsOf(explanation)
-      assert.deepStrictEqual(
-        words.filter((sentence) => expects.includes(sentence)),
-        expects,
-        words.join("\n")
-      )
+      const found = words.filter((sentence) => expects.includes(sentence))
+      assert.deepStrictEqual(found, expects, words.join("\n"))
       assert.isTrue(isExplanation(JSON.parse(JSON.stringify(explanation))))
       follows(explanation)
     })
