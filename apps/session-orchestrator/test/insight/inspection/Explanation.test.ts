@@ -15,13 +15,13 @@ import * as Logged from "../../storage/Logged.ts"
 import { TurnLog } from "../../../src/storage/TurnLog.ts"
 
 const { answer, emits, unauthorized } = ScriptedProvider
-const { by } = ScriptedTurn
+const { by, test } = ScriptedTurn
 const { down } = ExplanationCases
 
 const hour = Duration.hours(1)
 
 describe("an explanation", () => {
-  ScriptedTurn.test("rule X4: has the target of every attempt, as commands have changed it", function* () {
+  test("rule X4: has the target of every attempt, as commands have changed it", function* () {
     const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
       Effect.andThen(wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }), pass(hour))
     )
@@ -29,7 +29,7 @@ describe("an explanation", () => {
     assert.deepStrictEqual(targets, ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "openai/gpt-5"])
   })
 
-  ScriptedTurn.test("rule X9: contains no key that a provider quoted, even if the key was recorded", function* () {
+  test("rule X9: contains no key that a provider quoted, even if the key was recorded", function* () {
     const key = "sk-ant-api03-0123456789abcdef"
     const leaky = { ...unauthorized, message: `invalid x-api-key ${key}`, evidence: { "request-id": key } }
     const explanation = yield* ScriptedTurn.happened({ scripts: [emits(leaky)] })
@@ -37,14 +37,14 @@ describe("an explanation", () => {
     assert.include(JSON.stringify(explanation), "invalid x-api-key [redacted]")
   })
 
-  ScriptedTurn.test("marks a sealed turn whose records were deleted", function* () {
+  test("marks a sealed turn whose records were deleted", function* () {
     yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
     yield* Effect.flatMap(TurnLog, (log) => log.forget(Number.MAX_SAFE_INTEGER, undefined))
     const { isForgotten, seal, steps } = Explanation.of(yield* evidence, (text) => text)
     assert.deepStrictEqual([isForgotten, steps, seal?.attempts], [true, [], 2])
   })
 
-  ScriptedTurn.test("shows a turn that has not begun as queued", function* () {
+  test("shows a turn that has not begun as queued", function* () {
     yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
     const { conversation, turn } = yield* evidence
     const { status, steps } = Explanation.of({ turn, conversation, events: [], records: [] }, (text) => text)
@@ -57,7 +57,7 @@ describe("an explanation", () => {
     assert.deepStrictEqual(words, [["a/m: Attempt 1 is under way."]])
   })
 
-  ScriptedTurn.test("rule X1: has the deaths of the service during a wait; so has the turn's course", function* () {
+  test("rule X1: has the deaths of the service during a wait; so has the turn's course", function* () {
     const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
     const decision = steps[0]?.attempts[0]?.decision
     if (decision?.type !== "retry") return assert.fail("no retry")
@@ -88,7 +88,7 @@ describe("an explanation", () => {
     assert.deepStrictEqual(froms, ["0 shared", "5000 answered", "5009 shared", "5009 answered"])
   })
 
-  ScriptedTurn.test("rule C10, X14, P14: names the rule that sealed a turn before it had run to its end", function* () {
+  test("rule C10, X14, P14: names the rule that sealed a turn before it had run to its end", function* () {
     const { answered, sealedWith } = yield* ended
     const rules = (end: TurnEvent.TurnEnd, interruption?: Interruption.Interruption) =>
       Explanation.of({ ...sealedWith(end), interruption }, (text) => text).seal?.rules
@@ -113,7 +113,7 @@ describe("an explanation", () => {
     assert.deepStrictEqual(interrupted, [undefined, ["X14"], ["C10"], ["X14", "C10"]])
   })
 
-  ScriptedTurn.test("marks an aborted turn's records as deleted if it must have had some", function* () {
+  test("marks an aborted turn's records as deleted if it must have had some", function* () {
     const { answered, ofTurn, sealedWith } = yield* ended
     const isForgotten = (...types: ReadonlyArray<"retry-end" | "tool-call" | "model-change">) => {
       const events = types.map((type): TurnEvent.PersistedEvent => {
@@ -130,27 +130,24 @@ describe("an explanation", () => {
     assert.isTrue(isForgotten("tool-call"))
   })
 
-  ScriptedTurn.test(
-    "rule X2, X5, P19: names the rule of attempts that were lost, shared, or for a summary",
-    function* () {
-      const { answered, sealedWith } = yield* ended
-      const attempt = (outcome: object, name = "step/0/attempt/0") => {
-        const records = [{ name, value: JSON.stringify({ endedAt: 1, spread: 0, ...outcome }) }]
-        return Explanation.of({ ...sealedWith(answered), records }, (text) => text).steps[0]?.attempts[0]?.rules
-      }
-      const failed = { _tag: "Failed", content: [], contentSeen: false, failure: ExplanationCases.overloaded }
-      assert.deepStrictEqual(attempt(failed), [])
-      assert.deepStrictEqual(attempt({ ...failed, failure: { ...ExplanationCases.overloaded, shared: true } }), ["X5"])
-      assert.deepStrictEqual(attempt({ _tag: "Lost" }), ["X2"])
-      assert.deepStrictEqual(attempt({ _tag: "Completed", content: [], finishReason: "stop" }), [])
-      assert.deepStrictEqual(attempt({ _tag: "Nothing" }, "step/0/compaction/0"), ["P19"])
-      assert.deepStrictEqual(attempt({ _tag: "Failed", failure: ExplanationCases.overloaded }, "step/0/compaction/0"), [
-        "P19"
-      ])
+  test("rule X2, X5, P19: names the rule of attempts that were lost, shared, or for a summary", function* () {
+    const { answered, sealedWith } = yield* ended
+    const attempt = (outcome: object, name = "step/0/attempt/0") => {
+      const records = [{ name, value: JSON.stringify({ endedAt: 1, spread: 0, ...outcome }) }]
+      return Explanation.of({ ...sealedWith(answered), records }, (text) => text).steps[0]?.attempts[0]?.rules
     }
-  )
+    const failed = { _tag: "Failed", content: [], contentSeen: false, failure: ExplanationCases.overloaded }
+    assert.deepStrictEqual(attempt(failed), [])
+    assert.deepStrictEqual(attempt({ ...failed, failure: { ...ExplanationCases.overloaded, shared: true } }), ["X5"])
+    assert.deepStrictEqual(attempt({ _tag: "Lost" }), ["X2"])
+    assert.deepStrictEqual(attempt({ _tag: "Completed", content: [], finishReason: "stop" }), [])
+    assert.deepStrictEqual(attempt({ _tag: "Nothing" }, "step/0/compaction/0"), ["P19"])
+    assert.deepStrictEqual(attempt({ _tag: "Failed", failure: ExplanationCases.overloaded }, "step/0/compaction/0"), [
+      "P19"
+    ])
+  })
 
-  ScriptedTurn.test("shows a tool call without a result as in progress, or as cut short with its turn", function* () {
+  test("shows a tool call without a result as in progress, or as cut short with its turn", function* () {
     const { answered, sealedWith } = yield* ended
     const call = { type: "tool-call", toolCallId: "c1", toolName: "look", input: {} }
     const outcome = { _tag: "Completed", content: [call], endedAt: 1, finishReason: "tool-calls" }
@@ -192,7 +189,7 @@ describe("an explanation", () => {
     assert.deepStrictEqual<unknown>(refused?.approval, { ...told, words: said })
   })
 
-  ScriptedTurn.test("reads the records of older versions, and names those of a later version", function* () {
+  test("reads the records of older versions, and names those of a later version", function* () {
     yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
     const found = yield* evidence
     const records = [

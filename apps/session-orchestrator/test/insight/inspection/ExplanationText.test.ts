@@ -8,6 +8,7 @@ import * as LongTurn from "./LongTurn.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 
 const { emits } = ScriptedProvider
+const { test } = ScriptedTurn
 
 /** A failure for which the provider names a delay. */
 const asks = (reason: Failure.Reason, message: string, retryAfterMs: number) =>
@@ -20,15 +21,12 @@ const goingOnAt = (target: string) =>
 const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS, now: 0 }
 
 describe("ExplanationText", () => {
-  ScriptedTurn.test(
-    "rule X9: a night reads from the top: failures, reasons, commands with senders, the end",
-    function* () {
-      const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
-      assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), LongTurn.text)
-    }
-  )
+  test("rule X9: a night reads from the top: failures, reasons, commands with senders, the end", function* () {
+    const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
+    assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), LongTurn.text)
+  })
 
-  ScriptedTurn.test("rule D1: a night that ends with the budget is a line for each of its 21 retries", function* () {
+  test("rule D1: a night that ends with the budget is a line for each of its 21 retries", function* () {
     const failure = { reason: "server-error", message: "Bad Gateway", retryable: true, status: 502 } as const
     const scripts = Array.from({ length: 22 }, () => emits(failure))
     const explanation = yield* ScriptedTurn.happened({ scripts })
@@ -44,7 +42,7 @@ describe("ExplanationText", () => {
     ])
   })
 
-  ScriptedTurn.test("has lines of 120 columns by default, and fills them to the last column", function* () {
+  test("has lines of 120 columns by default, and fills them to the last column", function* () {
     assert.strictEqual(ExplanationText.COLUMNS, 120)
     const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
     const accepted = "  22:58:00  The turn was accepted."
@@ -53,7 +51,7 @@ describe("ExplanationText", () => {
     assert.includeMembers(Array.from(lines(accepted.length - 1)), ["  22:58:00  The turn was", "            accepted."])
   })
 
-  ScriptedTurn.test("rule P8, X9: shortens no failure of another target, nor hides its requested delay", function* () {
+  test("rule P8, X9: shortens no failure of another target, nor hides its requested delay", function* () {
     const used = (retryAfterMs: number) => asks("quota-exhausted", "Used up.", retryAfterMs)
     const retry = goingOnAt("anthropic/small")
     const explanation = yield* ScriptedTurn.happened({
@@ -77,7 +75,7 @@ describe("ExplanationText", () => {
     )
   })
 
-  ScriptedTurn.test("rule C12: names the source of a wait that an earlier failure asked for", function* () {
+  test("rule C12: names the source of a wait that an earlier failure asked for", function* () {
     const slow = (retryAfterMs: number) => asks("rate-limited", "Slow down.", retryAfterMs)
     const retry = goingOnAt("openai/small")
     const explanation = yield* ScriptedTurn.happened({
@@ -85,15 +83,14 @@ describe("ExplanationText", () => {
       retry,
       services: Routers.layerMemory(Profile.resolve(retry))
     })
+    const text = ExplanationText.lines(explanation, surroundings).join("\n")
     assert.include(
-      ExplanationText.lines(explanation, surroundings)
-        .join("\n")
-        .replaceAll(/\n {12}/g, " "),
+      text.replaceAll(/\n {12}/g, " "),
       "Retry 2 at 23:58:00, after 1 h, as its provider had asked before, longer than the schedule's 10 s, on anthropic/claude-sonnet-4-5"
     )
   })
 
-  ScriptedTurn.test("repeats a failure in a word if it is the same, and has the rules on request", function* () {
+  test("repeats a failure in a word if it is the same, and has the rules on request", function* () {
     const first = { reason: "server-error", message: "Down", retryable: true, status: 502 } as const
     const failures = [first, { ...first, message: "Gone" }, { ...first, status: 503 }, { ...first, code: "x" }]
     const other = { ...first, reason: "overloaded" } as const
@@ -113,7 +110,7 @@ describe("ExplanationText", () => {
     ])
   })
 
-  ScriptedTurn.test("rule A11: marks the last step, with the reason", function* () {
+  test("rule A11: marks the last step, with the reason", function* () {
     const explanation = yield* ScriptedTurn.happened({
       scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],
       limits: { maxTurns: 2 }
@@ -128,7 +125,7 @@ describe("ExplanationText", () => {
     )
   })
 
-  ScriptedTurn.test("lists interruptions, deleted records and unreadable records apart from the steps", function* () {
+  test("lists interruptions, deleted records and unreadable records apart from the steps", function* () {
     const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
     const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
       ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
@@ -140,21 +137,13 @@ describe("ExplanationText", () => {
     const two = "A later version wrote 2 records that this one cannot read: a, b."
     const interrupted = [...head, `            ${words}`, "", sealed, "", two]
     assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), interrupted)
-    const gone =
-      "            The records of its decisions have been deleted (database.retention); only its end is known."
-    const forgotten = [
-      day,
-      accepted,
-      gone,
-      "",
-      sealed,
-      "",
-      "A later version wrote 1 record that this one cannot read: a."
-    ]
+    const gone = `${" ".repeat(12)}The records of its decisions have been deleted (database.retention); only its end is known.`
+    const one = "A later version wrote 1 record that this one cannot read: a."
+    const forgotten = [day, accepted, gone, "", sealed, "", one]
     assert.deepStrictEqual(written({ steps: [], isForgotten: true, unread: ["a"] }), forgotten)
   })
 
-  ScriptedTurn.test("rule X13: a held call whose time has come waits for its program", function* () {
+  test("rule X13: a held call whose time has come waits for its program", function* () {
     const { seal: _, ...explanation } = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
     const steps = explanation.steps.map((step) => ({
       ...step,
@@ -173,7 +162,7 @@ describe("ExplanationText", () => {
     assert.strictEqual(head("holdfast-call-1", 60_000), waits)
   })
 
-  ScriptedTurn.test("keeps control characters of a provider out of the terminal", function* () {
+  test("keeps control characters of a provider out of the terminal", function* () {
     const failure = { reason: "auth", message: "no\u001b[2J\nentry", retryable: false } as const
     const explanation = yield* ScriptedTurn.happened({ scripts: [emits(failure)] })
     const text = ExplanationText.lines(explanation, surroundings).join("\n")

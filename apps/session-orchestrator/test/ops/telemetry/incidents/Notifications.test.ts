@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Observer } from "@holdfast/kernel"
 import { type Failure, Ids, type TurnEvent } from "@holdfast/wire"
-import { Duration, Effect, Logger, Metric } from "effect"
+import { Duration, Effect, Metric } from "effect"
 import { TestClock } from "effect/testing"
 import type { EndpointQuestion } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
 import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
@@ -292,30 +292,22 @@ describe("notifications of one of several runners", () => {
   })
 
   it.effect("rule X12: incidents that cannot be recorded are logged once, recorded later, and logged anew", () => {
-    const said: Array<string> = []
+    const { layer, lines } = It.logged()
+    const said = () => lines.filter((line) => line.startsWith("Error "))
     return Effect.gen(function* () {
       const { memory, told, waits } = yield* make()
       memory.isAway = true
       waits(0)
       yield* later("6 minutes")
-      expect([said.length, memory.writes]).toEqual([1, 0])
-      expect(said[0]).toMatch(/^Incidents are not recorded for now\. /)
+      expect([said().length, memory.writes]).toEqual([1, 0])
+      expect(said()[0]).toMatch(/^Error Incidents are not recorded for now\. /)
       memory.isAway = false
       yield* later("1 minute")
       // The begin is that of its time.
       expect(told()).toEqual([["incident-began", 5, 1]])
       memory.isAway = true
       yield* later("1 minute")
-      expect(said.length).toBe(2)
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        Logger.layer([
-          Logger.make(({ logLevel, message }) => {
-            if (logLevel === "Error") said.push(String(message))
-          })
-        ])
-      )
-    )
+      expect(said().length).toBe(2)
+    }).pipe(Effect.scoped, Effect.provide(layer))
   })
 })
