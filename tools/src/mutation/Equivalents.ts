@@ -1193,6 +1193,55 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "no event follows the last one"
   },
   {
+    path: "apps/session-orchestrator/src/storage/Deletions.ts",
+    operator: "constant",
+    before: "1_000",
+    line: "const EVENTS = 1_000",
+    reason: "how many rows one statement deletes: all of them are deleted in one transaction"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Deletions.ts",
+    operator: "constant",
+    before: "500",
+    line: "const TURNS = 500",
+    reason: "how many turns one statement deletes: all of them are deleted in one transaction"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/IncidentStates.ts",
+    operator: "boundary",
+    before: "removed.length > 0",
+    line: 'if (removed.length > 0) yield* sql`DELETE FROM incidents WHERE ${sql.in("endpoint", removed)}`',
+    reason: "no row is in an empty list"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/EventTable.ts",
+    operator: "constant",
+    before: "1",
+    line: "const lastOf = ({ turnId }: Append): number => ends.get(turnId)?.lastPosition ?? -1",
+    reason: "no position is below 0"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/AnsweredCalls.ts",
+    operator: "boundary",
+    before: "a.target < b.target",
+    line: "const inOrder = added.toSorted((a, b) => a.hour - b.hour || (a.target < b.target ? -1 : 1))",
+    reason: "a target is there once in an hour, so no two are equal"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/AnsweredCalls.ts",
+    operator: "comparison",
+    before: "a.target < b.target",
+    line: "const inOrder = added.toSorted((a, b) => a.hour - b.hour || (a.target < b.target ? -1 : 1))",
+    reason: "the order backwards prevents the same deadlock, and the rows come to the same"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/delivery/Deliveries.ts",
+    operator: "constant",
+    before: "true",
+    line: "defect: true",
+    reason: "of a failed delivery its message, status, hint and whether it is retried are read, and never its defect"
+  },
+  {
     path: "apps/session-orchestrator/src/storage/Recording.ts",
     operator: "boundary",
     before: "n < newest.length",

@@ -2,8 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
+import { Profile } from "@holdfast/policy"
 import { defined, type Failure, Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Result } from "effect"
 import * as DryTurnCourse from "../../../src/insight/dry-run/DryTurnCourse.ts"
 import * as OutageScripts from "../../../src/insight/dry-run/OutageScripts.ts"
 import * as Replay from "../../../src/insight/dry-run/Replay.ts"
@@ -57,6 +58,72 @@ describe("a replay", () => {
         }),
       { numRuns: RUNS }
     )
+})
+
+describe("the outages of a dry run", () => {
+  const of = (...texts: ReadonlyArray<string>) => Result.getOrThrowWith(OutageScripts.read(texts), (why) => why)
+  /** What a call of a script is answered: when its content begins and when it ends, its outcome, and the parts that came. */
+  const reply = (script: string, firstContentMs: number, idleMs: number) => {
+    const requestTimeout = { ...Profile.resolve({}).requestTimeout, firstContentMs, idleMs }
+    const request = { ...GivenTurn.ids, step: 0, attempt: 0, target: MODEL, messages: [], tools: [] }
+    const prompted = { turnId: "t", startedAt: 0, target: MODEL }
+    const { contentAt, endAt, outcome } =
+      OutageScripts.simulated(of(script), 0, { requestTimeout, maxTurns: 1 })({ prompted, request, now: 0 }) ?? {}
+    const seen = outcome?._tag === "Failed" ? `${outcome.failure.reason}, ${outcome.contentSeen}` : outcome?._tag
+    return [contentAt, endAt, seen, outcome?.content.length]
+  }
+
+  it("rule C8: end a call whose content or next part comes later than the limit, and no call within it", () => {
+    const cases: ReadonlyArray<readonly [string, number, number, ReturnType<typeof reply>]> = [
+      ["ok+first-token-3s", 3_000, 9_000, [3_000, 4_067, "Completed", 1]],
+      ["ok+first-token-3s", 2_999, 9_000, [undefined, 2_999, "timeout, false", 0]],
+      ["ok+delay-500ms", 9_000, 500, [0, 16_000, "Completed", 1]],
+      ["ok+delay-500ms", 9_000, 499, [0, 499, "timeout, true", 1]],
+      ["stall", 2_000, 500, [undefined, 2_000, "timeout, false", 0]],
+      ["stall-after-3", 9_000, 4_000, [0, 4_067, "timeout, true", 1]],
+      ["cut-after-3", 9_000, 4_000, [0, 67, "network, true", 1]],
+      ["529", 9_000, 4_000, [undefined, 0, "overloaded, false", 0]]
+    ]
+    for (const [script, firstContentMs, idleMs, expected] of cases)
+      assert.deepStrictEqual(reply(script, firstContentMs, idleMs), expected, script)
+  })
+
+  it("are for one model, one provider, or every endpoint, the narrowest first", () => {
+    const [other, foreign] = [
+      { ...MODEL, model: "n" },
+      { provider: "two", model: "m" }
+    ]
+    const outages = of("one/m=529", "one=502", "503")
+    assert.deepStrictEqual(
+      [MODEL, other, foreign].map((target) => OutageScripts.scriptOf(outages, target)),
+      ["529", "502", "503"]
+    )
+    const described = (...texts: ReadonlyArray<string>) =>
+      [MODEL, other, foreign].map((target) => OutageScripts.describes(of(...texts), target))
+    assert.deepStrictEqual(
+      [described("one/m=529"), described("one=529"), described("529"), OutageScripts.names(outages)],
+      [
+        [true, false, false],
+        [true, true, false],
+        [true, true, true],
+        ["one/m", "one"]
+      ]
+    )
+    const words = OutageScripts.describe(outages)
+    assert.deepStrictEqual(
+      words.map((text) => /^one(?:\/m)?: /.exec(text)?.[0]),
+      ["one/m: ", "one: ", undefined]
+    )
+    const refused = (...texts: ReadonlyArray<string>) => OutageScripts.read(texts)
+    assert.isTrue(Result.isSuccess(refused("ok+tokens-10000")))
+    assert.deepStrictEqual(
+      [refused("ok+tokens-10001"), refused("one=ok", "one=529")],
+      [
+        Result.fail('"ok+tokens-10001": an answer of a dry run has 10000 tokens at most.'),
+        Result.fail("one has two scripts.")
+      ]
+    )
+  })
 })
 
 describe("the summary of a run", () => {

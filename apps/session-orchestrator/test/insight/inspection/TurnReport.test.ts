@@ -232,6 +232,28 @@ describe("the state of a turn", () => {
     expect(cost(one, {})).toBeUndefined()
   })
 
+  it("rule X15: has the files of the answer when completed: the size of one with data, the address of another", () => {
+    const mediaType = "image/png"
+    const content = [
+      { type: "file", mediaType, data: "iVBORw0KGgo=", name: "a.png" },
+      { type: "file", mediaType, url: "https://files.test/b" }
+    ] as const
+    const filesOf = (status: TurnEvent.TurnStatus) => {
+      const { events, turn } = ended({ status })
+      const answered = events.map((event) =>
+        event.type === "message" && event.message.role === "assistant"
+          ? { ...event, message: { ...event.message, content } }
+          : event
+      )
+      return of({ turn, events: answered }).files
+    }
+    const files = [
+      { mediaType, name: "a.png", sizeBytes: 8 },
+      { mediaType, url: "https://files.test/b" }
+    ]
+    expect([filesOf("completed"), filesOf("aborted"), of(ended()).files]).toEqual([files, undefined, undefined])
+  })
+
   it("rule X15: has neither an answer nor an error when aborted", () => {
     const state = of(ended({ status: "aborted" }))
     expect(state).toMatchObject({ status: "aborted", endedAt: 1_760_000_001_000 })

@@ -2,7 +2,7 @@
 import { assert, describe } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import type { Failure } from "@holdfast/wire"
-import { Clock, Deferred, type Duration, Effect, Fiber, Queue, Redacted, Schedule, Stream } from "effect"
+import { Clock, Deferred, type Duration, Effect, Fiber, Option, Queue, Redacted, Schedule, Stream } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as http from "node:http"
@@ -137,6 +137,46 @@ describe("deliveries", () => {
     looks = 0
     yield* Effect.replicateEffect(TestClock.adjust("1 second"), 10)
     assert.approximately(looks, 10, 1)
+  })
+
+  check(
+    "Deliveries.D2: 32 messages are under way at once at most, and two that ended are one reason to look",
+    function* () {
+      const outbox = yield* Outbox
+      const of = (count: number, name: string) =>
+        Array.from({ length: count }, (_, n) => ({ ...message(`${name}${n}`), receiver: `${name}${n}` }))
+      const [slow, fast] = [receiver("hangs"), receiver("taken")]
+      const kindOf = ({ id }: Claimed) => (id.startsWith("fast") ? fast.kind : slow.kind)
+      const { change, look } = yield* Deliveries.make({ outbox, kindOf, redact: String })
+      const looks = Effect.gen(function* () {
+        while ((yield* look) > 0);
+      })
+      yield* outbox.add(of(2, "fast"))
+      yield* looks
+      yield* change
+      const again = yield* Effect.forkChild(Effect.timeoutOption(change, Deliveries.INTERVAL))
+      yield* TestClock.adjust(Deliveries.INTERVAL)
+      assert.isTrue(Option.isNone(yield* Fiber.join(again)))
+      yield* outbox.add(of(31, "slow"))
+      yield* looks
+      assert.deepStrictEqual([fast.taken.length, slow.taken.length], [2, 31])
+      yield* outbox.add(of(2, "later"))
+      assert.deepStrictEqual([yield* look, yield* look, slow.taken.length], [1, 0, 32])
+    }
+  )
+
+  check("Deliveries.D5: a service that stops right after a look gives its messages back too", function* () {
+    const outbox = yield* Outbox
+    yield* outbox.add([message("a")])
+    const { kind, taken } = receiver("hangs", "taken")
+    yield* Effect.scoped(
+      Effect.flatMap(Deliveries.make({ outbox, kindOf: () => kind, redact: String }), ({ look }) => look)
+    )
+    yield* pass(kind, 1, 0)
+    assert.deepStrictEqual(taken, [
+      ["a", 0],
+      ["a", 0]
+    ])
   })
 
   check("a look releases what ended since the last one, forgets once an hour, and warns once of a disk", function* () {

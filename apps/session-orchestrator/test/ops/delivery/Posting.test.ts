@@ -22,6 +22,8 @@ const answering = (status: number) =>
     String
   )
 
+const NO_SPAWNER = ChildProcessSpawner.make(() => Effect.never)
+
 describe("a notice", () => {
   it("is tried nine times within two hours, later if the receiver asks for it, and once if it is refused", () => {
     const busy = { reason: "overloaded", message: "", retryable: true } as const
@@ -77,6 +79,18 @@ describe("a notice", () => {
     const send = Posting.command(["notify", "--token", "planted"], spawner, String)
     const message = "notify did not run: spawn notify ENOENT."
     assert.deepInclude(yield* Effect.flip(send(content)), { message, retryable: true })
+  })
+
+  It.effect("is taken by a program that ends with 0, and by no other", function* () {
+    const ending = (code: number) =>
+      Posting.command(
+        ["notify", "--token", "planted"],
+        { ...NO_SPAWNER, exitCode: () => Effect.succeed(ChildProcessSpawner.ExitCode(code)) },
+        String
+      )
+    yield* ending(0)(content)
+    const message = (code: number) => ({ reason: "unknown", message: `notify ended with ${code}.`, retryable: true })
+    for (const code of [1, 2]) assert.deepStrictEqual(yield* Effect.flip(ending(code)(content)), message(code))
   })
 
   It.effect("takes ten seconds of a receiver or a command that hangs", function* () {
