@@ -250,6 +250,20 @@ describe("a gatekeeper", () => {
     expect(states).toEqual([...first, ...ramp, "open Infinity 0 0 true false"])
   })
 
+  it("rule X5: a call begins with its request, not with its admission: its refusal is later than an answer between them", () => {
+    const { clock, gatekeeper } = begin()
+    const ticket = gatekeeper.admit()
+    clock.move(1_000)
+    const other = gatekeeper.begin(undefined)
+    clock.move(1_000)
+    other.answered()
+    clock.move(1_000)
+    ticket.spend()
+    gatekeeper.begin(undefined, ticket).failed(overloaded)
+    const { answeredAt, last, room, underway } = gatekeeper.view
+    expect([answeredAt, last, room, underway]).toEqual([1_002_000, { failure: overloaded, at: 1_003_000 }, 3, 1])
+  })
+
   it("rule X5: a turn that is woken as a probe is marked as one", () => {
     const { clock, gatekeeper } = begin()
     const turns = Array.from({ length: 50 }, () => refused(clock, gatekeeper))

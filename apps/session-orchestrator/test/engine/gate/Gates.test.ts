@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import { type Failure, Ids } from "@holdfast/wire"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import { GateTable } from "../../../src/storage/tables/GateTable.ts"
 import * as It from "../../It.ts"
@@ -32,6 +33,21 @@ describe("the gate of an endpoint", () => {
     assert.strictEqual(new Set([key, ...others]).size, 6)
     assert.strictEqual(Gates.keyOf({ target, credential: "K" }, endpoint), key)
     assert.match(key, /^[\w-]{43}$/)
+  })
+
+  it("belongs to an address, or to a package, and to the first credential; a simulated provider has none", () => {
+    const credentials = [{ name: "K" }, { name: "L" }]
+    const providers = new Map<string, unknown>([
+      ["a", { name: "a", type: "openai", baseUrl: "http://a", credentials }],
+      ["p", { name: "p", type: "ai-sdk", credentials: [] }],
+      ["s", { name: "s", type: "simulated", baseUrl: "http://s", credentials }]
+    ]) as Parameters<typeof Gates.endpointsOf>[0] // the parts that are read
+    assert.deepStrictEqual(["a", "p", "s", "none"].map(Gates.endpointsOf(providers)), [
+      endpoint,
+      { baseUrl: "ai-sdk:p", credential: undefined },
+      undefined,
+      undefined
+    ])
   })
 
   It.effect("is kept, except idle ones when there are a thousand", function* () {
@@ -66,6 +82,29 @@ It.effect(
   }
 )
 
+It.effect("runners exchange news of a gate once, and ask of it each second while a turn waits there", function* () {
+  const asked: Array<unknown> = []
+  const exchange: GateTable["Service"]["exchange"] = (own, endpoints) =>
+    Effect.sync(() => (asked.push([own.length, endpoints.length]), own))
+  const table = Layer.succeed(GateTable, { exchange, share: () => Effect.succeed([]) })
+  const layer = Layer.provide(
+    Gates.layerShared(() => endpoint),
+    [table, Timer.layer]
+  )
+  const gatekeeper = Context.get(yield* Layer.build(layer), Gates.Gates).of({ target }) ?? assert.fail("no gate")
+  const afterSeconds = (n: number) => Effect.map(TestClock.adjust(n * 1_000), () => asked.splice(0))
+  assert.deepStrictEqual(yield* afterSeconds(3), [])
+  const call = gatekeeper.begin(undefined)
+  call.failed(overloaded)
+  assert.deepStrictEqual(yield* afterSeconds(3), [[1, 1]])
+  const wait = { ...shared, gatekeeper, since: 0, waitMs: 60_000, notBefore: 50_000, isWanted: false }
+  gatekeeper.enter({ ...wait, wake: () => {}, held: () => {} })
+  assert.deepStrictEqual(yield* afterSeconds(2), [
+    [0, 1],
+    [0, 1]
+  ])
+})
+
 describe("a turn that waits", () => {
   const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, delayMs: 4_000, route: { target }, since: 1_000 }
   const hint = { retryAfterMs: 700, source: "retry-after" } as const
@@ -80,6 +119,8 @@ describe("a turn that waits", () => {
     assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
     const past = { odd: 1.5, restsUntil: 9_000 }
     assert.deepStrictEqual(of({ basis: { past } }), { ...base, past })
+    for (const part of [{ odd: 1.5 }, { restsUntil: 9_000 }, { ...past, odd: "1" }])
+      assert.deepStrictEqual(of({ basis: { past: part } }), base)
     const own = { ...overloaded, reason: "context-overflow" } as const
     assert.deepStrictEqual(of({ failure: own }), { ...base, notBefore: Infinity })
     assert.isUndefined(of({ route: { target: { provider: "b", model: "m" } } }))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { Limiter, type Permit } from "../../../src/engine/gate/Limiter.ts"
+import { Limiter, type Permit, sharing } from "../../../src/engine/gate/Limiter.ts"
 import { ManualClock } from "../conversation/ManualClock.ts"
 import * as It from "../../It.ts"
 
@@ -84,6 +84,30 @@ describe("Limiter", () => {
     yield* first.end
     expect(second.permit).toBeDefined()
   })
+
+  It.effect(
+    "rule X6: the use of other runners counts for its provider alone, and the own is not counted twice",
+    function* () {
+      const limiters = new Map(["a", "b", "c"].map((name) => [name, new Limiter({ calls: 5 }, new ManualClock())]))
+      for (const name of ["a", "b"]) limiters.get(name)?.request(0, () => {})
+      const asked: Array<unknown> = []
+      const share: Parameters<typeof sharing>[1] = (own, providers) => {
+        asked.push([own.map(({ provider, underway }) => `${provider} ${underway}`), providers])
+        return Effect.succeed([...own, { provider: "key of a", runner: "other", underway: 3, seconds: [] }])
+      }
+      yield* sharing(limiters, share, (name) => `key of ${name}`)
+      const used = Array.from(limiters.values(), ({ view }) => view.calls?.used)
+      expect([asked, used]).toEqual([
+        [
+          [
+            ["key of a 1", "key of b 1"],
+            ["key of a", "key of b"]
+          ]
+        ],
+        [4, 1, 0]
+      ])
+    }
+  )
 
   it("without limits no call waits, and none has to be measured", () => {
     const limiter = new Limiter({}, new ManualClock())

@@ -54,6 +54,15 @@ describe("RecentCalls", () => {
     )
   })
 
+  it("calls of the future, as a clock that was set back leaves them, do not count", () => {
+    const counts = new CallCounts(0)
+    for (const minute of [100, 101, 105, 110])
+      counts.count({ target: target("m"), endedAt: minute * MINUTE, failure, isAnswered: false })
+    const parts = noCalls.parts.calls.map((_, part) => (part === 11 ? 1 : 0))
+    const [known] = counts.read(100 * MINUTE)
+    expect(known?.lastHour).toEqual({ calls: 1, failed: 1, parts: { calls: parts, failed: parts } })
+  })
+
   it("of more endpoints than are kept the first ones are forgotten", () => {
     const counts = new CallCounts(7)
     for (let i = 0; i < 1_100; i++) counts.count({ target: target(`m${i}`), endedAt: 1, isAnswered: true })

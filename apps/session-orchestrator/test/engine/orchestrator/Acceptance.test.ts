@@ -3,6 +3,7 @@ import { Interruption, Interruptions } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
 import type { Parts } from "../../../src/engine/orchestrator/Parts.ts"
@@ -26,8 +27,9 @@ const given = Effect.gen(function* () {
   const interruptions = yield* Interruptions.Interruptions
   const done: Array<string> = []
   const has = new Set<string>()
-  const state: { isStopping: boolean; predecessor?: string; providers: ReadonlyArray<string> } = {
+  const state: { isStopping: boolean; predecessor?: string; providers: ReadonlyArray<string>; addsMs: number } = {
     isStopping: false,
+    addsMs: 0,
     providers: ["simulated"]
   }
   const parking = {
@@ -37,7 +39,7 @@ const given = Effect.gen(function* () {
   const queue: Pick<Parts["queue"], "add" | "has" | "parking"> = {
     parking,
     add: (_, turn) =>
-      Effect.sync(() => {
+      Effect.map(TestClock.adjust(state.addsMs), () => {
         done.push(`add ${turn}`)
         has.add(turn)
         return true
@@ -126,6 +128,33 @@ describe("turns that an earlier process has left", () => {
         'Warn 1 turn waits for provider "simulated", which the configuration does not have: calls to it fail. ' +
           "Configure it again and restart, or: holdfast switch --model simulated --to PROVIDER/MODEL",
         taken
+      ])
+    })
+  )
+
+  it.effect("rule X1: are parked at their times, those that are past one after the other, and progress is logged", () =>
+    logged(function* (lines) {
+      const { accepted, dependencies, done, state } = yield* given
+      for (const [n, retryAt] of [6_000, 5_000, 70_000].entries()) {
+        yield* accepted(n + 1, n + 1)
+        yield* Logged.append(turnId(n + 1), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, retryAt)])
+      }
+      for (const n of [4, 5, 6]) yield* accepted(n, n)
+      yield* TestClock.adjust(60_000)
+      state.addsMs = 1_500
+      yield* Orchestrator.takeUp(dependencies(), Condition.make())
+      assert.deepStrictEqual(done, [
+        "park turn-1 until 60010",
+        "park turn-2 until 60000",
+        "park turn-3 until 65000",
+        "add turn-4",
+        "add turn-5",
+        "add turn-6"
+      ])
+      assert.deepStrictEqual(lines, [
+        "Info Taking up unfinished turns: 2 s so far, 4 of 6 taken up.",
+        "Info Taking up unfinished turns: done after 4.5 s.",
+        "Info Took up 6 unfinished turn(s) in 4500 ms, from the last process; 3 of them wait for their time."
       ])
     })
   )

@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { Conversations } from "../../../src/engine/conversation/Conversations.ts"
 import * as Removal from "../../../src/engine/orchestrator/Removal.ts"
 import { Deletions } from "../../../src/storage/Deletions.ts"
@@ -27,4 +28,12 @@ It.effect("a turn that another process runs keeps its conversation, after six tr
   seen.length = 0
   yield* removing("deleted", true)
   assert.deepStrictEqual(seen, ["delete", "streams", "scrub"])
+})
+
+It.effect("a deletion waits five seconds for the ends of its streams", function* () {
+  const ending = yield* Effect.forkChild(Removal.ended(Effect.never), { startImmediately: true })
+  yield* TestClock.adjust(4_999)
+  assert.isUndefined(ending.pollUnsafe())
+  yield* TestClock.adjust(1)
+  assert.strictEqual(ending.pollUnsafe()?._tag, "Success")
 })

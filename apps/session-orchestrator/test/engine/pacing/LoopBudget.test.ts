@@ -68,3 +68,15 @@ It.live("a crowd that only waits goes on a few at a time, in order, and none is 
   assert.deepStrictEqual(counts, [0, 4, 8])
   assert.deepStrictEqual(done, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 })
+
+It.live("a write that would fit waits behind one that waits, and a large one follows a small one", function* () {
+  const budget = budgetOf()
+  const allowed = [budget.allows(MOST - 10), budget.allows(20), budget.allows(1)]
+  const { written } = yield* writers(budget, [20])
+  allowed.push(budget.allows(1))
+  assert.deepStrictEqual([allowed, written], [[true, false, true, false], []])
+  const small = yield* Effect.forkChild(budget.turn(1), { startImmediately: true })
+  const large = yield* Effect.forkChild(budget.turn(3 * MOST), { startImmediately: true })
+  for (let n = 0; n < 5; n++) yield* loopTurn
+  assert.deepStrictEqual([written, small.pollUnsafe()?._tag, large.pollUnsafe()?._tag], [[0], "Success", "Success"])
+})

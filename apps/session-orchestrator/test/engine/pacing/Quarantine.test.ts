@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
 import * as fc from "fast-check"
 import * as Quarantine from "../../../src/engine/pacing/Quarantine.ts"
 import * as Law from "../../Law.ts"
@@ -104,6 +105,20 @@ describe("Quarantine", () => {
     advance(1)
     enter("newer")
     expect(inside).toEqual(["suspect", "new", "newer"])
+  })
+
+  it("rule X14: a turn that leaves twice leaves once, and without a quarantine every turn runs at once", () => {
+    const { enter, inside } = make()
+    enter("other")
+    const twice = enter("twice")
+    twice.leave()
+    twice.leave()
+    enter("suspect", true)
+    expect(inside).toEqual(["other"])
+    const entered: Array<string> = []
+    const open = Effect.runSync(Quarantine.Quarantine)
+    for (const isSuspect of [true, true, false]) open.request(isSuspect, () => entered.push("in")).leave()
+    expect(entered).toEqual(["in", "in", "in"])
   })
 
   const act = fc.oneof(

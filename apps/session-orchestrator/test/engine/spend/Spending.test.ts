@@ -338,6 +338,29 @@ describe("the database", () => {
       assert.deepStrictEqual(made, { ...reads, ...more, ...(per === "day" && isShared ? { raises: 3 } : {}) })
     })
 
+  for (const [per, expected] of [
+    ["tag", ["labels of one", "labels of two"]],
+    ["conversation", ["turns of c-one", "turns of c-two"]]
+  ] as const)
+    It.effect(`rule X11: is read for the ${per} of each turn, also where its target was called before`, function* () {
+      const seen: Array<string> = []
+      const lists: Spending.Sources["lists"] = {
+        labelsOf: (id) => Effect.sync(() => (seen.push(`labels of ${id}`), { tags: [id] })),
+        turns: ({ conversationId }) =>
+          Effect.sync(() => {
+            if (conversationId !== undefined) seen.push(`turns of ${conversationId}`)
+            return { rows: [], next: undefined }
+          })
+      }
+      const limits = [{ per, tokens: 9, then: "fail" }] as const
+      const spending = yield* Spending.make({ limits, prices: {}, isShared: false }, { ...NOTHING, lists })
+      for (const name of ["one", "one", "two", "two"]) {
+        const ids = { turnId: Ids.TurnId.make(name), conversationId: Ids.ConversationId.make(`c-${name}`) }
+        assert.isUndefined(yield* refusalOf(spending, ids))
+      }
+      assert.deepStrictEqual(seen, expected)
+    })
+
   It.effect(
     "rule X11: has the tags and calls of open turns and of today's, and the raises, when the service starts",
     function* () {
