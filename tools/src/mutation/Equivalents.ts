@@ -486,6 +486,104 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
+    path: "apps/session-orchestrator/src/engine/spend/TurnUse.ts",
+    operator: "constant",
+    before: "8",
+    line: "return Effect.map(Effect.forEach(wanted, historyOf, { concurrency: 8 }), (histories) => {",
+    reason: "how many are read at once is a matter of pace"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/gate/RecentCalls.ts",
+    operator: "constant",
+    before: "1",
+    line: "const part = minute === undefined ? -1 : Math.floor((minute.at - first) / MINUTES_A_PART)",
+    reason: "each number below zero is passed over"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/gate/RecentCalls.ts",
+    operator: "constant",
+    before: "0",
+    line: "calls[part] = (calls[part] ?? 0) + minute.calls",
+    reason: "each part has a count from the beginning"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/gate/RecentCalls.ts",
+    operator: "constant",
+    before: "0",
+    line: "failed[part] = (failed[part] ?? 0) + minute.failed",
+    reason: "each part has a count from the beginning"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/gate/Gatekeeper.ts",
+    operator: "dropped",
+    before: "this.holds.delete(sleeper)",
+    line: "this.holds.delete(sleeper)",
+    reason: "its alarm was cancelled on the line before, so nothing reads the hold again; it only keeps memory"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/gate/Limiter.ts",
+    operator: "dropped",
+    before: "keys.set(provider, key)",
+    line: "keys.set(provider, key)",
+    reason: "the key of a provider is made again, and is the same"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/orchestrator/Acceptance.ts",
+    operator: "constant",
+    before: "0",
+    line: "opening[0]?.id === FIRST_EVENT",
+    reason: "the start of the turn is then read from the store, which has the same"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/driver/Entrance.ts",
+    operator: "constant",
+    before: "true",
+    line: "{ concurrent: true }",
+    reason: "how many are read at once is a matter of pace"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/turn/TurnSetting.ts",
+    operator: "constant",
+    before: "0",
+    line: "held === undefined ? (request) => ContextSize.of(request, Tokenizer.count) : () => 0",
+    reason: "no window and no budget has less than one token"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/spend/Spending.ts",
+    operator: "branch",
+    before: "!hasTags || account.knows(turnId)",
+    line: "(!hasTags || account.knows(turnId)) &&",
+    reason: "a turn that counts as unprepared is prepared again, which reads nothing that is known"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/spend/Spending.ts",
+    operator: "branch",
+    before: "!readsConversations || account.knowsConversation(turnId, conversationId)",
+    line: "(!readsConversations || account.knowsConversation(turnId, conversationId))",
+    reason: "a turn that counts as unprepared is prepared again, which reads nothing that is known"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/pacing/LoopBudget.ts",
+    operator: "boundary",
+    before: "this.spent > this.most / 16",
+    line: "if (this.spent > this.most / 16) this.count()",
+    reason: "from when on an immediate is worth its cost is a matter of pace"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/pacing/LoopBudget.ts",
+    operator: "constant",
+    before: "16",
+    line: "if (this.spent > this.most / 16) this.count()",
+    reason: "from when on an immediate is worth its cost is a matter of pace"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/pacing/Quarantine.ts",
+    operator: "dropped",
+    before: "return",
+    line: "if (entrant === undefined) return",
+    reason: "it is called only while a suspect waits: the alarm stops with the last of them"
+  },
+  {
     path: "apps/session-orchestrator/src/engine/parking/Waking.ts",
     operator: "constant",
     before: "64",

@@ -85,7 +85,7 @@ It.effect(
 It.effect("runners exchange news of a gate once, and ask of it each second while a turn waits there", function* () {
   const asked: Array<unknown> = []
   const exchange: GateTable["Service"]["exchange"] = (own, endpoints) =>
-    Effect.sync(() => (asked.push([own.length, endpoints.length]), own))
+    Effect.sync(() => (asked.push([own.length, endpoints.length]), own.slice()))
   const table = Layer.succeed(GateTable, { exchange, share: () => Effect.succeed([]) })
   const layer = Layer.provide(
     Gates.layerShared(() => endpoint),

@@ -7,12 +7,32 @@ import { Ids, Target } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, Fiber, Option, type Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { CreateOptions } from "../../../src/engine/conversation/Conversations.ts"
+import type { GateTicket } from "../../../src/engine/gate/Gatekeeper.ts"
+import * as TurnQueue from "../../../src/engine/orchestrator/TurnQueue.ts"
+import { Sessions } from "../../../src/engine/session/Session.ts"
+import type { TurnServices } from "../../../src/engine/turn/TurnServices.ts"
 import { appendsAfter, asking, toolsOf, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 import * as Logged from "../../storage/Logged.ts"
 
 const { answer, emits, hangs, overloaded, unauthorized } = ScriptedProvider
 
 const id = Ids.TurnId.make
+
+it.effect("rule X5: a queue that closes gives back the tickets of its turns, and their callers get the reason", () =>
+  Effect.gen(function* () {
+    const sessions = new Sessions()
+    const turns = ["a", "b"].map((name) => sessions.wake(Ids.ConversationId.make(name)).add(id(name), "queued", "last"))
+    const back: Array<string> = []
+    for (const turn of turns)
+      turn.hold("ticket", { giveBack: () => void back.push(turn.turnId) } as unknown as GateTicket) // all that is used
+    yield* Effect.scoped(TurnQueue.make({ sessions } as unknown as TurnServices))
+    assert.deepStrictEqual(back, ["a", "b"])
+    for (const turn of turns) {
+      const { message } = yield* Effect.flip(Deferred.await(turn.ended))
+      assert.include(message, "This process releases the turn")
+    }
+  })
+)
 
 describe("a turn that is on disk alone", () => {
   it.effect("rule X4: is aborted, too, by an abort that finds another one bringing it into memory", () =>

@@ -212,6 +212,14 @@ describe("between the disk and the hub", () => {
     }
   })
 
+  It.effect("rule X3: a client with an event that has not passed the hub gets no event again", function* () {
+    const session = new Session(conversationId)
+    session.hub.persisted([earlier])
+    const [known, end] = [stored(2, answer(1, "Hi")), stored(3, turnEnd)]
+    const events = yield* seenBy(session, [earlier, known], () => session.hub.persisted([known, end]), 2)
+    assert.deepStrictEqual(events, [turnEnd])
+  })
+
   It.effect("rule X3: a client with an id that no event had gets all events, and misses no later one", function* () {
     const session = new Session(conversationId)
     session.hub.persisted([earlier])
