@@ -10,7 +10,8 @@ import * as It from "../It.ts"
 /** Shows a turn whose events the test emits. */
 const showing = Effect.fnUntraced(function* (
   recorder: Recorder.Recorder,
-  interrupted: Effect.Effect<void> = Effect.never
+  interrupted: Effect.Effect<void> = Effect.never,
+  time: Partial<Parameters<typeof RunCommand.show>[0]> = { timeOfDay: () => "02:14:05" }
 ) {
   const events = yield* Queue.unbounded<TurnEvent.TurnEvent>()
   let aborts = 0
@@ -24,7 +25,7 @@ const showing = Effect.fnUntraced(function* (
       terminal: recorder.terminal,
       interrupted,
       abort: Effect.sync(() => void aborts++),
-      timeOfDay: () => "02:14:05",
+      ...time,
       head: "Turn t of conversation c."
     })
   )
@@ -77,6 +78,14 @@ describe("run", () => {
       "Turn t of conversation c.\nGoes on with openai/m instead of anthropic/claude.\n" +
         "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
     )
+  })
+
+  It.effect("the time of the next retry is this machine's, to the second", function* () {
+    const recorder = Recorder.make({ stdout: true, stderr: true })
+    const turn = yield* showing(recorder, Effect.never, {})
+    yield* turn.happens(wait)
+    const time = new Date(10_000).toLocaleTimeString("en-GB")
+    expect(recorder.seen()[2]).toBe(`  Retry 1 in 10 s, at ${time} (Ctrl-C aborts)`)
   })
 
   It.effect("rule P14: Ctrl-C asks for the turn's end, and shows the turn until that has come", function* () {

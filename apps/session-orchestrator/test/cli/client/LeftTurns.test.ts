@@ -1,11 +1,12 @@
 /** Tests the files of an answer, on disk and in words, and how `holdfast wait` counts turns. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Ids, type Message } from "@holdfast/wire"
+import { Ids, type Message, type TurnState } from "@holdfast/wire"
 import { Effect, FileSystem } from "effect"
 import * as path from "node:path"
 import * as LeftTurns from "../../../src/cli/client/LeftTurns.ts"
 import type * as RunningService from "../../../src/cli/client/RunningService.ts"
+import * as LocalTime from "../../../src/base/text/LocalTime.ts"
 import * as It from "../../It.ts"
 
 const test = It.within(NodeServices.layer)
@@ -65,5 +66,37 @@ it("`holdfast wait` says in plain English how many turns have not ended", () => 
   assert.deepStrictEqual(
     [LeftTurns.openText(1, 1), LeftTurns.openText(1, 3), LeftTurns.openText(2, 2)],
     ["The turn has not ended.", "1 of 3 turns has not ended.", "2 of 2 turns have not ended."]
+  )
+})
+
+it("a turn that was left is one line: its status, why, or what it waits for", () => {
+  const state = { conversationId, turnId, model: "a/m", acceptedAt: 0, attempts: 1 }
+  const error = { reason: "overloaded", message: "Overloaded", code: "529" }
+  const asks = { because: "request", tokens: 1, limit: 0, waitedMs: 0, message: "Go\non?" }
+  const words = (more: object, now: number) =>
+    LeftTurns.inWords({ ...state, ...more } as unknown as TurnState.TurnState, now)
+  const waiting = { status: "waiting", error, wait: { retryAt: 5_000, attempt: 1 } }
+  const until = `waiting until ${LocalTime.full(LocalTime.here(), "medium")(5_000)}: 529 Overloaded`
+  assert.deepStrictEqual(
+    [
+      words({ status: "completed" }, 0),
+      words({ status: "failed", error }, 0),
+      words({ ...waiting, wait: { ...waiting.wait, asks } }, 0),
+      words(waiting, 0),
+      words(waiting, Infinity),
+      words({ ...waiting, error: undefined }, 5_001),
+      words({ ...waiting, conversationId: "holdfast-call-1" }, 4_999),
+      words({ ...waiting, conversationId: "holdfast-call-1" }, 5_000)
+    ],
+    [
+      "completed",
+      "failed: 529 Overloaded",
+      "waiting for an answer: Go on?",
+      until,
+      until,
+      until.replace(/: 529.*/, ""),
+      until,
+      "waits for its program: 529 Overloaded"
+    ]
   )
 })

@@ -127,6 +127,17 @@ describe("Secrets", () => {
     expect(redactor("/planted-secret-1")('{"text":"\\/planted-secret-1"}')).toBe('{"text":"[redacted]"}')
   })
 
+  it.each([
+    ["/planted-secret-1", ["[redacted]", "[redacted]", "\\\\[redacted]", "\\\\[redacted]"]],
+    ["\\planted-secret-1", ["[redacted]", "[redacted]", "\\\\[redacted]", "\\\\[redacted]"]],
+    ["planted-secret-1", ["[redacted]", "\\[redacted]", "\\\\[redacted]", "\\\\\\[redacted]"]]
+  ])("no half of an escape stays if none to three backslashes precede the secret %s", (secret, cleaned) => {
+    const conceal = Secrets.conceal([Redacted.make(secret)])
+    expect([0, 1, 2, 3].map((count) => conceal(`a ${"\\".repeat(count)}${secret}`))).toEqual(
+      cleaned.map((text) => `a ${text}`)
+    )
+  })
+
   it("JSON stays JSON if a secret is a number", () => {
     expect(redactor("12345678")('{"tenant":12345678}')).toBe('{"tenant":"[redacted]"}')
     expect(redactor("12345678")("\\12345678")).toBe("\\[redacted]")
