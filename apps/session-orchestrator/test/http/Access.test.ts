@@ -137,6 +137,26 @@ describe("the token", () => {
   })
 })
 
+it("a page of a listed origin may read responses and call, and no other page may", () => {
+  const cors = Access.corsOf(["https://app.example.org", "http://localhost:3000"])
+  const asked = (method: string, more: Record<string, string>) => {
+    const head = { method, url: "/v1", headers: Headers.fromInput({ origin: "http://localhost:3000", ...more }) }
+    return [Object.values(cors.headersOf(head)), Object.values(cors.preflight(head, (url) => [url, "POST"]) ?? {})]
+  }
+  const exposed = "Date, Location, Preference-Applied, Retry-After, X-Vercel-AI-UI-Message-Stream"
+  const read = ["Origin", "http://localhost:3000", exposed]
+  const asks = { "access-control-request-method": "POST" }
+  expect([asked("GET", asks), asked("OPTIONS", {})]).toEqual([read, read].map((it) => [it, []]))
+  expect(asked("OPTIONS", { ...asks, origin: "http://localhost" })).toEqual([["Origin"], []])
+  for (const names of ["Content-Type, x-a_1 ,y", "a b", "a,,b", ",a", "a,", ""])
+    expect(asked("OPTIONS", { ...asks, "access-control-request-headers": names })).toEqual([
+      read,
+      ["/v1, POST", "7200", ...(names.includes("y") ? [names] : [])]
+    ])
+  expect(["http://localhost:3000", "https://app.example.org", "null"].map(cors.allows)).toEqual([true, true, false])
+  expect(Access.corsOf([]).headersOf({ headers: Headers.fromInput({ origin: "null" }) })).toEqual({})
+})
+
 describe("a call below /to/", () => {
   const below = (headers: Record<string, string>, cors: Access.Policy["cors"] = POLICY.cors) =>
     decide(headers, { url: "/to/own/v1/models", cors })
