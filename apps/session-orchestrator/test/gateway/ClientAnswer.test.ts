@@ -22,27 +22,19 @@ const FAILURE: Failure.Failure = { reason: "overloaded", message: "Overloaded", 
 const connect = Effect.fnUntraced(function* (call: Dialect.Call, userAgent?: string) {
   const written: Array<readonly [second: number, what: string]> = []
   const clock = yield* Effect.clockWith(Effect.succeed)
-  const note = (what: string) => void written.push([clock.currentTimeMillisUnsafe() / 1000, what])
+  const note = (what: string): unknown => {
+    written.push([clock.currentTimeMillisUnsafe() / 1000, what])
+    return response
+  }
   const response = {
     destroyed: false,
     sendDate: true,
-    destroy: () => {
-      note("cut")
-      return response
-    },
-    end: () => {
-      note("end")
-      return response
-    },
+    destroy: () => note("cut"),
+    end: () => note("end"),
     once: () => response,
-    write: (bytes: Uint8Array | string) => {
-      note(typeof bytes === "string" ? bytes : Buffer.from(bytes).toString())
-      return true
-    },
-    writeHead: (status: number, _text?: unknown, headers?: unknown) => {
-      note(Array.isArray(headers) && headers.length > 0 ? `head ${status} ${headers.join(": ")}` : `head ${status}`)
-      return response
-    },
+    write: (bytes: Uint8Array | string) => note(Buffer.from(bytes as string).toString()) === response,
+    writeHead: (status: number, _text?: unknown, headers?: unknown) =>
+      note(Array.isArray(headers) && headers.length > 0 ? `head ${status} ${headers.join(": ")}` : `head ${status}`),
     writeProcessing: () => note("102")
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts that an answer is written by.

@@ -1,7 +1,7 @@
 /** Tests the waits that clients have left, in one process. */
 import { describe, expect } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Effect } from "effect"
+import { Clock, type Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as LocalWaits from "../../src/gateway/LocalWaits.ts"
 import * as HeldCallIds from "../../src/storage/HeldCallIds.ts"
@@ -18,23 +18,11 @@ const waitOf = (n: number): Wait => ({
 const rig = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const sleepers = { now: 0, most: 0 }
-  const counting: Clock.Clock = {
-    ...clock,
-    currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
-    currentTimeMillis: clock.currentTimeMillis,
-    currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
-    currentTimeNanos: clock.currentTimeNanos,
-    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-    monotonicTimeNanos: clock.monotonicTimeNanos,
-    sleep: (duration) =>
-      Effect.ensuring(
-        Effect.andThen(
-          Effect.sync(() => void (sleepers.most = Math.max(sleepers.most, ++sleepers.now))),
-          clock.sleep(duration)
-        ),
-        Effect.sync(() => void sleepers.now--)
-      )
-  }
+  const begins = Effect.sync(() => void (sleepers.most = Math.max(sleepers.most, ++sleepers.now)))
+  const ends = Effect.sync(() => void sleepers.now--)
+  const counting = Object.assign(Object.create(clock) as Clock.Clock, {
+    sleep: (duration: Duration.Duration) => Effect.ensuring(Effect.andThen(begins, clock.sleep(duration)), ends)
+  })
   const aborted: Array<string> = []
   const waits = LocalWaits.make((id) => Effect.sync(() => void aborted.push(id)), yield* Effect.scope)
   const left = (n: number) => Effect.provideService(waits.left(waitOf(n)), Clock.Clock, counting)
@@ -92,4 +80,19 @@ describe("waits without a client", () => {
     yield* TestClock.adjust(KEPT_MS + 10)
     expect(yield* find).toBeUndefined()
   })
+
+  It.effect(
+    "rule X13: a call with a renewed login finds the last wait of the same call, under its own key",
+    function* () {
+      const { waits } = yield* rig
+      const keyOf = (call: string, login: string) => call.repeat(HeldCallIds.CALL_LENGTH) + login.repeat(11)
+      const [first, second] = ["x", "y"].map((login, n) => ({ ...waitOf(n), key: keyOf("a", login) }))
+      for (const wait of [first, second, { ...waitOf(3), key: keyOf("b", "x") }]) if (wait) yield* waits.left(wait)
+      const key = keyOf("a", "z")
+      const found = []
+      for (const isRenewable of [false, true, true, true]) found.push(yield* waits.find(() => ({ key, isRenewable })))
+      const left = [second, first].map((wait) => ({ _tag: "Left", wait: { ...wait, key } }))
+      expect(found).toEqual([undefined, ...left, undefined])
+    }
+  )
 })
