@@ -1359,6 +1359,20 @@ export const listed: ReadonlyArray<Listed> = [
     before: "ms < 60_000",
     line: "duration: (ms) => DurationText.format(ms < 60_000 ? ms : Math.round(ms / 1000) * 1000),",
     reason: "a minute is a whole second"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/client/Submit.ts",
+    operator: "constant",
+    before: "0",
+    line: "({ status }) => OF_ONE.has(status ?? 0),",
+    reason: "no refusal of one prompt has the status 0 or 1"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/reading/Sources.ts",
+    operator: "branch",
+    before: 'typeof content !== "object" || content === null',
+    line: 'if (typeof content !== "object" || content === null || key === undefined) return content',
+    reason: "only a path that exists is left out, so every value on it is an object or a list"
   }
 ]
 

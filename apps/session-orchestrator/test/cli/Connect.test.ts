@@ -57,6 +57,28 @@ describe("holdfast connect", () => {
     }
   })
 
+  It.effect(
+    "each client is started with its base URL, with the version only where its own provider has one",
+    function* () {
+      const content = (provider: string, path: string) =>
+        JSON.stringify({
+          provider: { [provider]: { options: { baseURL: URL.replace("anthropic", provider) + path } } }
+        })
+      for (const [args, stdout] of [
+        ["codex", "codex -c openai_base_url=http://127.0.0.1:4747/to/openai"],
+        ["opencode", `OPENCODE_CONFIG_CONTENT='${content("anthropic", "/v1")}' opencode`],
+        ["opencode --provider openai", `OPENCODE_CONFIG_CONTENT='${content("openai", "")}' opencode`],
+        ["gemini", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:4747/to/gemini gemini"],
+        ["cline", `providers.anthropic.settings.baseUrl is ${URL}/v1`],
+        ["openai-sdk", "export OPENAI_BASE_URL=http://127.0.0.1:4747/to/openai"],
+        ["anthropic-sdk", `export ANTHROPIC_BASE_URL=${URL}`]
+      ] as const) {
+        const found = yield* CommandLine.run(["connect", ...args.split(" ")], { parts })
+        expect([found.code, found.stdout]).toEqual([0, `${stdout}\n`])
+      }
+    }
+  )
+
   It.effect("names the providers if the client's is not configured", function* () {
     const { code, stderr } = yield* CommandLine.run(["connect", "claude", "--provider", "nowhere"], { parts })
     expect(code).toBe(2)
@@ -89,7 +111,7 @@ describe("holdfast connect --write", () => {
   It.effect("keeps mode and bytes, and --undo brings the former file back", function* () {
     const { connect, has, modeOf, names, textOf } = yield* homeOf
     const text = '\ufeff{\r\n\t// mine\r\n\t"model":   "opus",\r\n\t"env": {\r\n\t\t"A": "1" // one\r\n\t}\r\n}'
-    has(CLAUDE, text, 0o640)
+    has(CLAUDE, text, 0o641)
     expect((yield* connect("claude", "--write")).code).toBe(0)
     expect(textOf(CLAUDE)).toBe(
       text
@@ -99,10 +121,10 @@ describe("holdfast connect --write", () => {
         )
         .replace(/\r\n\}$/u, `,\r\n\t${STATUS}\r\n}`)
     )
-    expect([modeOf(CLAUDE), modeOf(`${CLAUDE}.before-holdfast`)]).toEqual([0o640, 0o640])
+    expect([modeOf(CLAUDE), modeOf(`${CLAUDE}.before-holdfast`)]).toEqual([0o641, 0o641])
     expect(names(".claude")).toEqual(["settings.json", "settings.json.before-holdfast"])
     expect((yield* connect("claude", "--undo")).code).toBe(0)
-    expect([textOf(CLAUDE), modeOf(CLAUDE), names(".claude")]).toEqual([text, 0o640, ["settings.json"]])
+    expect([textOf(CLAUDE), modeOf(CLAUDE), names(".claude")]).toEqual([text, 0o641, ["settings.json"]])
   })
 
   It.effect("makes a file for its owner alone where there was none, and --undo removes it", function* () {
@@ -182,6 +204,21 @@ describe("holdfast connect --write", () => {
     expect((yield* connect("pi", "--write")).code).toBe(0)
     yield* connect("pi", "--undo")
     expect(names(".pi/agent")).toEqual([])
+  })
+
+  It.effect("writes no file with comments of a client that reads none, or that has one without", function* () {
+    const { connect, has, names, textOf } = yield* homeOf
+    for (const [client, folder, file] of [
+      ["pi", ".pi/agent", "models.json"],
+      ["opencode", ".config/opencode", "opencode.json"]
+    ] as const) {
+      has(`${folder}/${file}c`, "{}")
+      if (client === "opencode") has(`${folder}/${file}`, "{}")
+      expect((yield* connect(client, "--write")).stdout).toContain(`~/${folder}/${file}: provider`)
+      expect(textOf(`${folder}/${file}c`)).toBe("{}")
+      yield* connect(client, "--undo")
+      expect(names(folder)).toEqual(client === "pi" ? [`${file}c`] : [file, `${file}c`])
+    }
   })
 
   It.effect("refuses a symbolic link, a file that is no JSON, or no UTF-8, and changes nothing", function* () {
