@@ -54,6 +54,16 @@ describe("a problem of the configuration", () => {
     assert.match(address ?? "", /^providers\.own\.baseUrl: found "http:\/\/\.\.\.@h:1\/\?\.\.\."; expected an http/)
   })
 
+  it("is what a browser never sends as the origin of a page", () => {
+    const file = (...allowedOrigins: ReadonlyArray<string>) => ({ server: { allowedOrigins } })
+    const origins = ["https://app.example.org", "http://localhost:3000", "tauri://localhost", "tauri://Localhost:80"]
+    assert.deepStrictEqual(Configurations.problems({ file: file(...origins) }), [])
+    const expected =
+      'expected the origin of pages, such as "https://app.example.org": scheme, host and port as a browser sends them, without a path and without *.'
+    for (const origin of ["https://App.example.org", "https://a.example:443", "http://[", "*", "tauri://localhost/"])
+      assert.strictEqual(problem(file(origin)), `server.allowedOrigins[0]: found "${origin}"; ${expected}`)
+  })
+
   it("of an unknown key names the nearest key and the existing ones", () => {
     assert.strictEqual(
       problem({ database: { pth: 1 } }),
