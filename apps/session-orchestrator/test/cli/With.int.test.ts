@@ -102,9 +102,7 @@ describe.concurrent("holdfast with", () => {
     writeFileSync(codex, '#!/bin/sh\n[ "$1 $3" = "-c x" ] && exit 9\n', { mode: 0o755 })
     expect(yield* run(codex, "x")).toMatchObject({ code: 9, stdout: "" })
     expect(yield* run("no-such-agent")).toMatchObject({ code: 127, stdout: "" })
-    const notes = join(directory, "notes")
-    writeFileSync(notes, "", { mode: 0o644 })
-    expect(yield* run(notes)).toMatchObject({ code: 127, stdout: "" })
+    expect(yield* run(directory)).toMatchObject({ code: 127, stdout: "" })
     expect(yield* run("pi", "--version")).toMatchObject({ code: 2, stdout: "" })
     expect(yield* run("--url", "http://127.0.0.1:9", "pi")).toMatchObject({ code: 1, stdout: "" })
     expect(stderr().split("\n")).toEqual([
@@ -112,7 +110,7 @@ describe.concurrent("holdfast with", () => {
       FIRST.trim(),
       'holdfast: There is no program "no-such-agent" in PATH.',
       FIRST.trim(),
-      `holdfast: spawn ${notes} EACCES`,
+      `holdfast: spawn ${directory} EACCES`,
       FIRST.trim(),
       "holdfast: pi has its base URL in its own configuration alone: `holdfast connect pi --write` sets it there.",
       "holdfast: The service at http://127.0.0.1:9 does not answer (bad port). Start it with `holdfast serve`, or name it with --url.",

@@ -70,33 +70,20 @@ it("`holdfast wait` says in plain English how many turns have not ended", () => 
 })
 
 it("a turn that was left is one line: its status, why, or what it waits for", () => {
-  const state = { conversationId, turnId, model: "a/m", acceptedAt: 0, attempts: 1 }
   const error = { reason: "overloaded", message: "Overloaded", code: "529" }
   const asks = { because: "request", tokens: 1, limit: 0, waitedMs: 0, message: "Go\non?" }
-  const words = (more: object, now: number) =>
-    LeftTurns.inWords({ ...state, ...more } as unknown as TurnState.TurnState, now)
-  const waiting = { status: "waiting", error, wait: { retryAt: 5_000, attempt: 1 } }
+  const wait = { retryAt: 5_000, attempt: 1 }
   const until = `waiting until ${LocalTime.full(LocalTime.here(), "medium")(5_000)}: 529 Overloaded`
-  assert.deepStrictEqual(
-    [
-      words({ status: "completed" }, 0),
-      words({ status: "failed", error }, 0),
-      words({ ...waiting, wait: { ...waiting.wait, asks } }, 0),
-      words(waiting, 0),
-      words(waiting, Infinity),
-      words({ ...waiting, error: undefined }, 5_001),
-      words({ ...waiting, conversationId: "holdfast-call-1" }, 4_999),
-      words({ ...waiting, conversationId: "holdfast-call-1" }, 5_000)
-    ],
-    [
-      "completed",
-      "failed: 529 Overloaded",
-      "waiting for an answer: Go on?",
-      until,
-      until,
-      until.replace(/: 529.*/, ""),
-      until,
-      "waits for its program: 529 Overloaded"
-    ]
-  )
+  for (const [now, more, words] of [
+    [0, { status: "completed" }, "completed"],
+    [0, { status: "failed", error }, "failed: 529 Overloaded"],
+    [0, { error, wait: { ...wait, asks } }, "waiting for an answer: Go on?"],
+    [Infinity, { error, wait }, until],
+    [5_001, { wait }, until.replace(/: 529.*/, "")],
+    [4_999, { error, wait, conversationId: "holdfast-call-1" }, until],
+    [5_000, { error, wait, conversationId: "holdfast-call-1" }, "waits for its program: 529 Overloaded"]
+  ] as const) {
+    const state = { conversationId, status: "waiting", ...more } as unknown as TurnState.TurnState
+    assert.strictEqual(LeftTurns.inWords(state, now), words)
+  }
 })
