@@ -184,6 +184,8 @@ describe("holdfast connect --write", () => {
     expect((yield* connect("pi", "--write")).code).toBe(0)
     yield* connect("pi", "--undo")
     expect(names(".pi/agent")).toEqual([])
+    has(".pi/agent/models.jsonc", "{}")
+    expect((yield* connect("pi", "--write")).stdout).toContain("~/.pi/agent/models.json: ")
   })
 
   It.effect("refuses a symbolic link, a file that is no JSON, or no UTF-8, and changes nothing", function* () {
