@@ -584,6 +584,41 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "it is called only while a suspect waits: the alarm stops with the last of them"
   },
   {
+    path: "apps/session-orchestrator/src/engine/session/Watching.ts",
+    operator: "constant",
+    before: "1",
+    line: "const stored = fromDisk(Math.max(0, after - 1)).pipe(",
+    reason: "one more event that the watcher has is read, and passed over like the other"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
+    operator: "boundary",
+    before: "endOf(page) > slowest",
+    line: "this.pages = this.pages.filter((page) => endOf(page) > slowest)",
+    reason: "a page that every reader has taken is kept a page longer: a matter of memory"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/turn/TurnSetting.ts",
+    operator: "boundary",
+    before: "(policy.maxResponseCharacters ?? 0) > most",
+    line: "return (policy.maxResponseCharacters ?? 0) > most ? { ...policy, maxResponseCharacters: most } : policy",
+    reason: "a limit that is equal to the most becomes the same number"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/turn/TurnSetting.ts",
+    operator: "dropped",
+    before: "policies.set(retry, policy)",
+    line: "policies.set(retry, policy)",
+    reason: "the policy is resolved again, and is the same"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/turn/TurnPlan.ts",
+    operator: "dropped",
+    before: "counted.set(schedule, { budget, maxDelayMs, most: count })",
+    line: "counted.set(schedule, { budget, maxDelayMs, most: count })",
+    reason: "the retries are counted again, and are as many"
+  },
+  {
     path: "apps/session-orchestrator/src/engine/parking/Waking.ts",
     operator: "constant",
     before: "64",

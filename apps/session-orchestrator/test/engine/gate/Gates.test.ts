@@ -99,10 +99,7 @@ It.effect("runners exchange news of a gate once, and ask of it each second while
   assert.deepStrictEqual(yield* afterSeconds(3), [[1, 1]])
   const wait = { ...shared, gatekeeper, since: 0, waitMs: 60_000, notBefore: 50_000, isWanted: false }
   gatekeeper.enter({ ...wait, wake: () => {}, held: () => {} })
-  assert.deepStrictEqual(yield* afterSeconds(2), [
-    [0, 1],
-    [0, 1]
-  ])
+  assert.strictEqual((yield* afterSeconds(2)).join("; "), "0,1; 0,1")
 })
 
 describe("a turn that waits", () => {

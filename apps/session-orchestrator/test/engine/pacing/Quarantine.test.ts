@@ -111,8 +111,7 @@ describe("Quarantine", () => {
     const { enter, inside } = make()
     enter("other")
     const twice = enter("twice")
-    twice.leave()
-    twice.leave()
+    for (const _ of [1, 2]) twice.leave()
     enter("suspect", true)
     expect(inside).toEqual(["other"])
     const entered: Array<string> = []

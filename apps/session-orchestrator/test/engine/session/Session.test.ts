@@ -69,3 +69,13 @@ it("a session is not lost when its predecessor is released again", () => {
   sessions.release(old)
   expect(sessions.find(id)).toBe(young)
 })
+
+it("writes of events begin one after the other, and one that leaves the line delays none", () => {
+  const session = new Session(Ids.ConversationId.make("c"))
+  const begun: Array<string> = []
+  const write = (name: string) => session.write(() => begun.push(name))
+  const [first, second, third, fourth] = [write("first"), write("second"), write("third"), write("fourth")]
+  const steps = [first, third, first, second, fourth, () => void write("fifth")]
+  const counts = steps.map((step) => (step(), begun.length))
+  expect(`${counts.join(" ")} ${begun.join(" ")}`).toBe("2 2 2 3 3 4 first second fourth fifth")
+})
