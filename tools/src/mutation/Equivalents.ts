@@ -1375,6 +1375,34 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "of a failed delivery its message, status, hint and whether it is retried are read, and never its defect"
   },
   {
+    path: "apps/session-orchestrator/src/ops/telemetry/incidents/Notifications.ts",
+    operator: "constant",
+    before: "false",
+    line: "let isAlone = false",
+    reason: "`keep` sets it before the log has answered, and without an answer it changes nothing"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/ReplayedTurn.ts",
+    operator: "branch",
+    before: 'a._tag === "Retry" && b._tag === "Retry"',
+    line: 'a._tag === "Retry" && b._tag === "Retry"',
+    reason: "a retry has the number of its attempt, and the end of a turn has none"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/ReplayedTurn.ts",
+    operator: "branch",
+    before: 'a._tag === "GiveUp" && b._tag === "GiveUp"',
+    line: ': a._tag === "GiveUp" && b._tag === "GiveUp" && a.because === b.because',
+    reason: "the end of a turn has a cause, and a retry has none"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/ReplayedTurn.ts",
+    operator: "dropped",
+    before: "this.route = { target }",
+    line: "this.route = { target }",
+    reason: "the first call sets it before a decision is compared"
+  },
+  {
     path: "apps/session-orchestrator/src/storage/Recording.ts",
     operator: "boundary",
     before: "n < newest.length",

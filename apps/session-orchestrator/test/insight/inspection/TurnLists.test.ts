@@ -125,5 +125,6 @@ describe("a cursor", () => {
       (text) => void expect(TurnLists.positionIn(query, text)).toBeUndefined()
     )
     expect(TurnLists.positionIn(query, "A".repeat(1_000_000))).toBeUndefined()
+    expect(TurnLists.positionIn(query, `${TurnLists.cursorOf(query, { at: 0, number: 0 })}!`)).toBeUndefined()
   })
 })

@@ -22,8 +22,6 @@ const answering = (status: number) =>
     String
   )
 
-const NO_SPAWNER = ChildProcessSpawner.make(() => Effect.never)
-
 describe("a notice", () => {
   it("is tried nine times within two hours, later if the receiver asks for it, and once if it is refused", () => {
     const busy = { reason: "overloaded", message: "", retryable: true } as const
@@ -82,12 +80,10 @@ describe("a notice", () => {
   })
 
   It.effect("is taken by a program that ends with 0, and by no other", function* () {
-    const ending = (code: number) =>
-      Posting.command(
-        ["notify", "--token", "planted"],
-        { ...NO_SPAWNER, exitCode: () => Effect.succeed(ChildProcessSpawner.ExitCode(code)) },
-        String
-      )
+    const ending = (code: number) => {
+      const exitCode = () => Effect.succeed(ChildProcessSpawner.ExitCode(code))
+      return Posting.command(["notify"], { ...ChildProcessSpawner.make(() => Effect.never), exitCode }, String)
+    }
     yield* ending(0)(content)
     const message = (code: number) => ({ reason: "unknown", message: `notify ended with ${code}.`, retryable: true })
     for (const code of [1, 2]) assert.deepStrictEqual(yield* Effect.flip(ending(code)(content)), message(code))

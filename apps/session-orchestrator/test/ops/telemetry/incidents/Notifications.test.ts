@@ -217,9 +217,11 @@ It.effect("rule X12: an answer while the incidents are read ends the one of an e
 
 It.effect("an incident without receivers is counted here, and the log is not asked", function* () {
   const memory = Object.assign(new SharedMemory(), { standingsOf: () => Effect.die("The log was asked.") })
-  const { answers, open, waits } = yield* make(memory, { isAlone: true, names: [] })
+  const { answers, observed, open, waits } = yield* make(memory, { isAlone: true, names: [] })
   waits(0)
   yield* later("6 minutes")
+  observed.attempt?.(Observations.attempt({ outcome: { ...Observations.failed, endedAt: 6 * MINUTE } }))
+  yield* later(1)
   expect(yield* open).toBe(1)
   answers(6 * MINUTE)
   yield* later("1 minute")
@@ -295,8 +297,9 @@ describe("notifications of one of several runners", () => {
     const { layer, lines } = It.logged()
     const said = () => lines.filter((line) => line.startsWith("Error "))
     return Effect.gen(function* () {
-      const { memory, told, waits } = yield* make()
-      memory.isAway = true
+      const memory = Object.assign(new SharedMemory(), { isAway: true })
+      const { told, waits } = yield* make(memory)
+      expect(said().length).toBe(1)
       waits(0)
       yield* later("6 minutes")
       expect([said().length, memory.writes]).toEqual([1, 0])
@@ -305,6 +308,7 @@ describe("notifications of one of several runners", () => {
       yield* later("1 minute")
       // The begin is that of its time.
       expect(told()).toEqual([["incident-began", 5, 1]])
+      expect(lines.filter((line) => line.startsWith("Info "))).toHaveLength(1)
       memory.isAway = true
       yield* later("1 minute")
       expect(said().length).toBe(2)
