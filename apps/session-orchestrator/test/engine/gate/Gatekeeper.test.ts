@@ -250,7 +250,7 @@ describe("a gatekeeper", () => {
     expect(states).toEqual([...first, ...ramp, "open Infinity 0 0 true false"])
   })
 
-  it("rule X5: a call begins with its request, not with its admission: its refusal is later than an answer between them", () => {
+  it("rule X5: a view has the last answer, the refusal after it, the room, and a call that is under way", () => {
     const { clock, gatekeeper } = begin()
     const ticket = gatekeeper.admit()
     clock.move(1_000)
