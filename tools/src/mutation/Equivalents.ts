@@ -892,6 +892,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a sample adds two seconds, so a millisecond more brings no collection forward"
   },
   {
+    path: "apps/session-orchestrator/src/http/ProblemResponse.ts",
+    operator: "constant",
+    before: "1",
+    line: 'Effect.annotateLogs({ incident, method: request.method, path: request.url.split("?", 1)[0] })',
+    reason: "the first piece is the same, however many are made"
+  },
+  {
     path: "apps/session-orchestrator/src/http/ui/UiHandlers.ts",
     operator: "boundary",
     before: "comma < 0",

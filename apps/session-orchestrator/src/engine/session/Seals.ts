@@ -32,7 +32,8 @@ export class Seals {
   ): Effect.Effect<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
     return Effect.callback((resume) => {
       const left = this.add(turnId, resume)
-      if (!isHere()) resume(Effect.undefined)
+      // Effect leaves a callback that is answered at once without its clean-up.
+      if (!isHere()) resume(Effect.as(left, undefined))
       return left
     })
   }
