@@ -194,7 +194,7 @@ const takeBack = Effect.fnUntraced(function* (values: readonly [Value, ...Array<
   const path = `${home}/${place.file}`
   const [known, before] = [yield* read(path), yield* read(path + BEFORE)]
   if (known === undefined || before === undefined) return yield* refuse(`${path} was not changed by --write.`)
-  // What a person has put in the place of such a value is the person's.
+  // What a person has put in the place of one of the client's other settings is the person's.
   const own = values.filter(
     ({ keepsOther, place, value }) => keepsOther !== true || isDeepStrictEqual(ClientFile.get(place, known.text), value)
   )

@@ -75,8 +75,8 @@ export const choose = (
     problems.push({ place: formatPath(["models", name]), message })
   }
   if (written !== undefined) return { model: written }
-  const [inTurnFirst] = retry.routing?.type === "round-robin" ? (retry.routing.targets ?? []) : []
-  const inTurn = inTurnFirst === undefined ? undefined : Target.parse(inTurnFirst)
+  const [firstTarget] = retry.routing?.type === "round-robin" ? (retry.routing.targets ?? []) : []
+  const inTurn = firstTarget === undefined ? undefined : Target.parse(firstTarget)
   if (inTurn !== undefined) return { model: inTurn }
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
   if (first !== undefined) {

@@ -3,6 +3,7 @@ import * as fc from "fast-check"
 import type { Frame } from "../../src/engine/conversation/Conversations.ts"
 import * as EventStreams from "../../src/http/EventStreams.ts"
 import * as Events from "./Events.ts"
+import * as Law from "../Law.ts"
 
 /** The texts of frames, as RFC 6455 section 5.2 describes them. */
 const decoded = (bytes: Buffer): ReadonlyArray<string> => {
@@ -28,11 +29,9 @@ it("every message is one frame, whatever its length and its characters", () => {
     fc.constantFrom(125, 126, 127, 65_535, 65_536, 70_000).map((length) => "x".repeat(length)),
     fc.constantFrom(62, 63, 32_767, 32_768).map((length) => "é".repeat(length))
   )
-  fc.assert(
-    fc.property(fc.array(message, { maxLength: 5 }), (messages) => {
-      expect(decoded(EventStreams.ofMessages(messages))).toEqual(messages)
-    })
-  )
+  Law.holds([fc.array(message, { maxLength: 5 })], (messages) => {
+    expect(decoded(EventStreams.ofMessages(messages))).toEqual(messages)
+  })
 })
 
 const { delta, end } = Events.of("c", "t")

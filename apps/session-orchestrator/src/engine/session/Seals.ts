@@ -25,17 +25,12 @@ export class Seals {
     return Effect.callback((resume) => this.add(turnId, resume))
   }
 
-  /** The same, unless the turn is not here: `isHere` is asked after the caller was added, so that no end is missed in between. */
+  /** The same, unless the turn is not here: `isHere` is asked in the same moment, so that no end is missed in between. */
   awaitHere(
     turnId: Ids.TurnId,
     isHere: () => boolean
   ): Effect.Effect<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
-    return Effect.callback((resume) => {
-      const left = this.add(turnId, resume)
-      // Effect leaves a callback that is answered at once without its clean-up.
-      if (!isHere()) resume(Effect.as(left, undefined))
-      return left
-    })
+    return Effect.callback((resume) => (isHere() ? this.add(turnId, resume) : resume(Effect.undefined)))
   }
 
   /** Reports to the callers that wait. */

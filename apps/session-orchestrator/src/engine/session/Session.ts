@@ -23,7 +23,8 @@ export class Session {
   readonly turns: Array<TurnLife> = []
   /**
    * What was changed of the conversation since this session woke; otherwise the store has it. A change is written first and made here second; a
-   * beginning turn reads the other way round, so it misses none. Except for the switch of automatic retries (rule P15) changes are made in the order of `inOrder`.
+   * beginning turn reads the other way round, so it misses none. Except for the switch of automatic retries (rule P15) changes are made in the order
+   * of `inOrder`.
    */
   private changes: Partial<Changes> = {}
   /** The conversation as it was read when a turn of it was accepted. */

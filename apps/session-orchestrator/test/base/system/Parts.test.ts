@@ -4,7 +4,7 @@ import { BoundedMap } from "../../../src/base/system/BoundedMap.ts"
 import * as Drain from "../../../src/base/system/Drain.ts"
 import * as It from "../../It.ts"
 
-It.effect("an entry too many takes the place of the one that was set longest ago", function* () {
+It.effect("a full map drops the entry that was set longest ago", function* () {
   const map = new BoundedMap<number>(2)
   for (const [n, key] of ["a", "b", "a", "c"].entries()) map.set(key, n)
   assert.deepStrictEqual(Array.from(map), [

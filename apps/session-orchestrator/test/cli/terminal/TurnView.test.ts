@@ -4,6 +4,7 @@ import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnView from "../../../src/cli/terminal/TurnView.ts"
 import { answer, delta, end, modelChange, retry, stepDiscarded, stepStart } from "../../GivenTurn.ts"
+import * as Law from "../../Law.ts"
 
 const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
 
@@ -136,29 +137,29 @@ describe("TurnView", () => {
   })
 
   it("a countdown is never negative and never grows, and no line is too wide", () => {
-    fc.assert(
-      fc.property(
+    Law.holds(
+      [
         fc.integer({ min: -1000, max: 10_000_000 }),
         fc.integer({ min: -10_000_000, max: 10_000_000 }),
         fc.array(fc.nat({ max: 100_000 }), { maxLength: 20, size: "max" }),
         fc.integer({ min: 10, max: 120 }),
-        fc.string({ maxLength: 300, size: "max", unit: "grapheme" }),
-        (delayMs, retryAt, steps, columns, message) => {
-          const wait = retry({ delayMs, retryAt, message })
-          let now = 0
-          let last = Infinity
-          for (const step of steps) {
-            now += step
-            const left = TurnView.timeLeft(wait, now)
-            expect(left).toBeGreaterThanOrEqual(0)
-            expect(left).toBeLessThanOrEqual(last)
-            last = left
-            const lines = TurnView.view(after(wait), now, { ...surroundings, columns })
-            expect(lines.join("")).not.toMatch(/ -\d/)
-            for (const line of lines) expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(columns)
-          }
+        fc.string({ maxLength: 300, size: "max", unit: "grapheme" })
+      ],
+      (delayMs, retryAt, steps, columns, message) => {
+        const wait = retry({ delayMs, retryAt, message })
+        let now = 0
+        let last = Infinity
+        for (const step of steps) {
+          now += step
+          const left = TurnView.timeLeft(wait, now)
+          expect(left).toBeGreaterThanOrEqual(0)
+          expect(left).toBeLessThanOrEqual(last)
+          last = left
+          const lines = TurnView.view(after(wait), now, { ...surroundings, columns })
+          expect(lines.join("")).not.toMatch(/ -\d/)
+          for (const line of lines) expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(columns)
         }
-      )
+      }
     )
   })
 

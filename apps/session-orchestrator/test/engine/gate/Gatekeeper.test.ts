@@ -14,6 +14,7 @@ import {
   type Sleeper,
   wakeEarly
 } from "../../../src/engine/gate/Gatekeeper.ts"
+import * as Law from "../../Law.ts"
 
 const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
 
@@ -362,8 +363,10 @@ describe("a gatekeeper", () => {
   })
 
   it("rule X5: wakes every turn once, not before the provider's time, and at the latest when the limit is over", () => {
-    fc.assert(
-      fc.property(fc.array(happening, { minLength: 1, maxLength: 80, size: "max" }), (happenings) => {
+    Law.holdsWith(
+      { numRuns: 300 },
+      [fc.array(happening, { minLength: 1, maxLength: 80, size: "max" })],
+      (happenings) => {
         const { turns, clock } = play(happenings)
         clock.move(1_800_000 + Gate.HOLD_LIMIT_MS)
         for (const turn of turns) {
@@ -379,14 +382,15 @@ describe("a gatekeeper", () => {
           if (!turn.mayShare) expect(woken.ticket.shared).toBeUndefined() // rule D2
           if (turn.isWanted) expect([woken.at, woken.ticket.shared]).toEqual([due, undefined])
         }
-      }),
-      { numRuns: 300 }
+      }
     )
   })
 
   it("rule X5: after every ticket is used and ended, or given back, no call is counted and no alarm is left", () => {
-    fc.assert(
-      fc.property(fc.array(happening, { minLength: 1, maxLength: 80, size: "max" }), (happenings) => {
+    Law.holdsWith(
+      { numRuns: 300 },
+      [fc.array(happening, { minLength: 1, maxLength: 80, size: "max" })],
+      (happenings) => {
         const { gatekeeper, turns, clock } = play(happenings)
         // The end of one call admits the next, which has to end too.
         for (let round = 0; round <= turns.length; round++) {
@@ -398,8 +402,7 @@ describe("a gatekeeper", () => {
         }
         expect(gatekeeper.isIdle).toBe(true)
         expect(clock.size).toBe(0)
-      }),
-      { numRuns: 300 }
+      }
     )
   })
 })

@@ -3,6 +3,7 @@ import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { CallCounts, noCalls } from "../../../src/engine/gate/RecentCalls.ts"
+import * as Law from "../../Law.ts"
 
 const MINUTE = 60_000
 
@@ -13,44 +14,40 @@ const target = (model: string) => ({ provider: "a", model })
 describe("RecentCalls", () => {
   it("has the calls of this minute and the 59 before it, each in its part", () => {
     const call = fc.record({ afterMs: fc.nat(30 * MINUTE), model: fc.constantFrom("m", "n"), hasFailed: fc.boolean() })
-    fc.assert(
-      fc.property(
-        fc.nat(10 * MINUTE),
-        fc.array(call, { maxLength: 60, size: "max" }),
-        fc.nat(70 * MINUTE),
-        (begin, calls, later) => {
-          const counts = new CallCounts(begin)
-          let end = begin
-          const at = calls.map(({ afterMs }) => (end += afterMs))
-          for (const [i, { hasFailed, model }] of calls.entries()) {
-            counts.count({
-              target: target(model),
-              endedAt: at[i] ?? 0,
-              failure: hasFailed ? failure : undefined,
-              isAnswered: !hasFailed
-            })
-          }
-          const now = (at.at(-1) ?? begin) + later
-          const first = Math.floor(now / MINUTE) - 59
-          for (const { lastAnswerAt, lastFailure, lastHour, target } of counts.read(now)) {
-            const own = calls.flatMap((each, i) => (each.model === target.model ? [{ ...each, at: at[i] ?? 0 }] : []))
-            const recent = own.filter(({ at }) => Math.floor(at / MINUTE) >= first)
-            const parts = (of: typeof own) =>
-              noCalls.parts.calls.map(
-                (_, part) => of.filter(({ at }) => Math.floor((Math.floor(at / MINUTE) - first) / 5) === part).length
-              )
-            const failed = recent.filter(({ hasFailed }) => hasFailed)
-            expect(lastHour).toEqual({
-              calls: recent.length,
-              failed: failed.length,
-              parts: { calls: parts(recent), failed: parts(failed) }
-            })
-            expect(lastFailure?.at).toBe(own.findLast(({ hasFailed }) => hasFailed)?.at)
-            expect(lastAnswerAt).toBe(own.findLast(({ hasFailed }) => !hasFailed)?.at)
-          }
-          expect(counts.read(now).length).toBe(new Set(calls.map(({ model }) => model)).size)
+    Law.holds(
+      [fc.nat(10 * MINUTE), fc.array(call, { maxLength: 60, size: "max" }), fc.nat(70 * MINUTE)],
+      (begin, calls, later) => {
+        const counts = new CallCounts(begin)
+        let end = begin
+        const at = calls.map(({ afterMs }) => (end += afterMs))
+        for (const [i, { hasFailed, model }] of calls.entries()) {
+          counts.count({
+            target: target(model),
+            endedAt: at[i] ?? 0,
+            failure: hasFailed ? failure : undefined,
+            isAnswered: !hasFailed
+          })
         }
-      )
+        const now = (at.at(-1) ?? begin) + later
+        const first = Math.floor(now / MINUTE) - 59
+        for (const { lastAnswerAt, lastFailure, lastHour, target } of counts.read(now)) {
+          const own = calls.flatMap((each, i) => (each.model === target.model ? [{ ...each, at: at[i] ?? 0 }] : []))
+          const recent = own.filter(({ at }) => Math.floor(at / MINUTE) >= first)
+          const parts = (of: typeof own) =>
+            noCalls.parts.calls.map(
+              (_, part) => of.filter(({ at }) => Math.floor((Math.floor(at / MINUTE) - first) / 5) === part).length
+            )
+          const failed = recent.filter(({ hasFailed }) => hasFailed)
+          expect(lastHour).toEqual({
+            calls: recent.length,
+            failed: failed.length,
+            parts: { calls: parts(recent), failed: parts(failed) }
+          })
+          expect(lastFailure?.at).toBe(own.findLast(({ hasFailed }) => hasFailed)?.at)
+          expect(lastAnswerAt).toBe(own.findLast(({ hasFailed }) => !hasFailed)?.at)
+        }
+        expect(counts.read(now).length).toBe(new Set(calls.map(({ model }) => model)).size)
+      }
     )
   })
 

@@ -69,7 +69,7 @@ It.live("a crowd that only waits goes on a few at a time, in order, and none is 
   assert.deepStrictEqual(done, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 })
 
-It.live("a write that would fit waits behind one that waits, and a large one follows a small one", function* () {
+It.live("a small write waits behind a large one, and a large one behind a small one", function* () {
   const budget = budgetOf()
   const allowed = [budget.allows(MOST - 10), budget.allows(20), budget.allows(1)]
   const { written } = yield* writers(budget, [20])

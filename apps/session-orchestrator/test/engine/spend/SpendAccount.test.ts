@@ -9,6 +9,7 @@ import { identity } from "../../../src/config/limits/SpendLimits.ts"
 import { SpendSum } from "../../../src/config/limits/SpendSums.ts"
 import type { TurnRow } from "../../../src/storage/ListPage.ts"
 import { ALWAYS } from "../../../src/storage/SpendRaises.ts"
+import * as Law from "../../Law.ts"
 
 const TARGET = { provider: "test", model: "m" }
 
@@ -38,29 +39,27 @@ const raisedTo = (tokens: number) => ({
 
 describe("the account of a day", () => {
   it("SpendAccount.A1: equals a recount of the turns that have ended, wherever their calls were made and however often they are read", () => {
-    fc.assert(
-      fc.property(fc.array(turn, { maxLength: 8 }), (turns) => {
-        const account = accountOf({ per: "day", tokens: 0, then: "fail" })
-        turns.forEach(({ calls, endsHere, reads }, n) => {
-          const turnId = Ids.TurnId.make(`turn-${n}`)
-          for (const { inputTokens, isHere } of calls) {
-            const outcome = { _tag: "Completed", usage: { inputTokens, outputTokens: 0 }, endedAt: n }
-            if (isHere)
-              account.listeners.attempt?.({ turnId, target: TARGET, outcome } as unknown as Observer.AttemptEnded)
-          }
-          const total = calls.reduce((sum, { inputTokens }) => sum + inputTokens, 0)
-          const end = { status: "completed", endedAt: n, usage: { inputTokens: total, outputTokens: 0 } }
-          if (endsHere) account.listeners.seal?.({ turnId, target: TARGET, end } as unknown as Observer.Sealed)
-          const row = { model: "test/m", labels: {}, turn: { turnId, end } } as unknown as TurnRow
-          const uses = total === 0 ? [] : [use(total, n)]
-          for (let read = endsHere ? 0 : -1; read < reads; read++) account.enterEnded(row, uses)
-        })
-        const sum = turns.flatMap(({ calls }) => calls).reduce((sum, { inputTokens }) => sum + inputTokens, 0)
-        expect(account.refusal(Ids.TurnId.make("next"), 0)?.message).toContain(
-          `and ${sum.toLocaleString("en-US")} tokens were spent`
-        )
+    Law.holds([fc.array(turn, { maxLength: 8 })], (turns) => {
+      const account = accountOf({ per: "day", tokens: 0, then: "fail" })
+      turns.forEach(({ calls, endsHere, reads }, n) => {
+        const turnId = Ids.TurnId.make(`turn-${n}`)
+        for (const { inputTokens, isHere } of calls) {
+          const outcome = { _tag: "Completed", usage: { inputTokens, outputTokens: 0 }, endedAt: n }
+          if (isHere)
+            account.listeners.attempt?.({ turnId, target: TARGET, outcome } as unknown as Observer.AttemptEnded)
+        }
+        const total = calls.reduce((sum, { inputTokens }) => sum + inputTokens, 0)
+        const end = { status: "completed", endedAt: n, usage: { inputTokens: total, outputTokens: 0 } }
+        if (endsHere) account.listeners.seal?.({ turnId, target: TARGET, end } as unknown as Observer.Sealed)
+        const row = { model: "test/m", labels: {}, turn: { turnId, end } } as unknown as TurnRow
+        const uses = total === 0 ? [] : [use(total, n)]
+        for (let read = endsHere ? 0 : -1; read < reads; read++) account.enterEnded(row, uses)
       })
-    )
+      const sum = turns.flatMap(({ calls }) => calls).reduce((sum, { inputTokens }) => sum + inputTokens, 0)
+      expect(account.refusal(Ids.TurnId.make("next"), 0)?.message).toContain(
+        `and ${sum.toLocaleString("en-US")} tokens were spent`
+      )
+    })
   })
 
   it("SpendAccount.A2: an answer raises a limit once; the others go on below it, and ask again where it is reached again", () => {
@@ -178,7 +177,7 @@ describe("the account of a day", () => {
       ])
       const raise = { scope: "c", until: ALWAYS, money: null, tokens: 27 }
       expect(account.goesOn(b, 0)).toMatchObject({ name: asks.raises, raise })
-      // A turn whose conversation was not read leaves no sum of it, and one that has called keeps its own.
+      // The sum of a conversation goes with a turn that never read it; the sum of a turn that has called stays.
       account.add(c, use(1))
       expect(read(c)).toBe(false)
       account.left(b)

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest"
 import * as SpendLimits from "../../../src/config/limits/SpendLimits.ts"
 import * as GivenTurn from "../../GivenTurn.ts"
 import * as SpendSums from "../../../src/config/limits/SpendSums.ts"
+import * as Law from "../../Law.ts"
 
 const DAY = 86_400_000
 const dayOf = (at: number): number => at - (at % DAY)
@@ -55,32 +56,27 @@ const spent = (target: string, input: number, tags: ReadonlyArray<string> = []) 
 
 describe("sums of a day", () => {
   it("equal a recount of the latest day, in any order, in total and by tag", () => {
-    fc.assert(
-      fc.property(
-        fc.array(use, { minLength: 1, maxLength: 40, size: "max" }),
-        fc.constantFrom(undefined, ...TAGS),
-        (uses, tag) => {
-          const sums = summed(uses)
-          const today = Math.max(...uses.map(({ at }) => dayOf(at)))
-          const counted = uses.filter(
-            ({ at, tags }) => dayOf(at) === today && (tag === undefined || tags.includes(tag))
-          )
-          const found = sums.spent(tag, {}, today)
-          expect(found.tokens).toBe(counted.reduce((sum, { tokens }) => sum + tokens.input + tokens.output, 0))
-          expect(found.unreported).toBe(counted.filter(({ isUnreported }) => isUnreported).length)
-          const money = counted.reduce((sum, { target, tokens }) => {
-            const price = Prices.find({}, target)
-            return price === undefined ? sum : sum + Prices.costOf(price, tokens)
-          }, 0)
-          expect(found.money).toBeCloseTo(money, 8)
-          const isTiny = counted.some(
-            ({ target, tokens: { input, output } }) => target === TARGETS[2] && input + output > 0
-          )
-          expect(found.unpriced).toEqual(isTiny ? [TARGETS[2]] : [])
-          expect(sums.spent(tag, {}, today + DAY)).toEqual({ tokens: 0, money: 0, unpriced: [], unreported: 0 })
-          expect(summed(uses.toReversed()).spent(tag, {}, today).tokens).toBe(found.tokens)
-        }
-      )
+    Law.holds(
+      [fc.array(use, { minLength: 1, maxLength: 40, size: "max" }), fc.constantFrom(undefined, ...TAGS)],
+      (uses, tag) => {
+        const sums = summed(uses)
+        const today = Math.max(...uses.map(({ at }) => dayOf(at)))
+        const counted = uses.filter(({ at, tags }) => dayOf(at) === today && (tag === undefined || tags.includes(tag)))
+        const found = sums.spent(tag, {}, today)
+        expect(found.tokens).toBe(counted.reduce((sum, { tokens }) => sum + tokens.input + tokens.output, 0))
+        expect(found.unreported).toBe(counted.filter(({ isUnreported }) => isUnreported).length)
+        const money = counted.reduce((sum, { target, tokens }) => {
+          const price = Prices.find({}, target)
+          return price === undefined ? sum : sum + Prices.costOf(price, tokens)
+        }, 0)
+        expect(found.money).toBeCloseTo(money, 8)
+        const isTiny = counted.some(
+          ({ target, tokens: { input, output } }) => target === TARGETS[2] && input + output > 0
+        )
+        expect(found.unpriced).toEqual(isTiny ? [TARGETS[2]] : [])
+        expect(sums.spent(tag, {}, today + DAY)).toEqual({ tokens: 0, money: 0, unpriced: [], unreported: 0 })
+        expect(summed(uses.toReversed()).spent(tag, {}, today).tokens).toBe(found.tokens)
+      }
     )
   })
 })

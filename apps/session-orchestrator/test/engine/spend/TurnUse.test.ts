@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest"
 import * as TurnUse from "../../../src/engine/spend/TurnUse.ts"
 import type { TurnRow } from "../../../src/storage/ListPage.ts"
 import * as SpendSums from "../../../src/config/limits/SpendSums.ts"
+import * as Law from "../../Law.ts"
 
 const usage = fc.record({ inputTokens: fc.nat(1000), outputTokens: fc.nat(1000) })
 
@@ -25,23 +26,21 @@ const sumOf = (usages: ReadonlyArray<{ readonly inputTokens: number; readonly ou
 
 describe("the tokens of a turn's calls", () => {
   it("add up to those of its end, whatever its records lack", () => {
-    fc.assert(
-      fc.property(fc.array(fc.record({ usage, isRecorded: fc.boolean() }), { maxLength: 6 }), (calls) => {
-        const attempts = calls.map(({ isRecorded, usage }, n) => ({
-          target: `test/${n % 2}`,
-          outcome: isRecorded
-            ? { _tag: "Completed", usage, endedAt: n }
-            : [{ _tag: "Lost", endedAt: n }, undefined][n % 2]
-        }))
-        const end = ended({ usage: sumOf(calls.map(({ usage }) => usage)) })
-        const history = historyOf(...attempts)
-        const uses = TurnUse.of("test/0", end, history)
-        const total = uses.map(({ tokens }) => tokens).reduce(Prices.add, Prices.NO_TOKENS)
-        expect({ inputTokens: total.input, outputTokens: total.output }).toEqual(end.usage)
-        const open = TurnUse.of("test/0", undefined, history)
-        expect(open.length).toBe(calls.filter(({ isRecorded }) => isRecorded).length)
-      })
-    )
+    Law.holds([fc.array(fc.record({ usage, isRecorded: fc.boolean() }), { maxLength: 6 })], (calls) => {
+      const attempts = calls.map(({ isRecorded, usage }, n) => ({
+        target: `test/${n % 2}`,
+        outcome: isRecorded
+          ? { _tag: "Completed", usage, endedAt: n }
+          : [{ _tag: "Lost", endedAt: n }, undefined][n % 2]
+      }))
+      const end = ended({ usage: sumOf(calls.map(({ usage }) => usage)) })
+      const history = historyOf(...attempts)
+      const uses = TurnUse.of("test/0", end, history)
+      const total = uses.map(({ tokens }) => tokens).reduce(Prices.add, Prices.NO_TOKENS)
+      expect({ inputTokens: total.input, outputTokens: total.output }).toEqual(end.usage)
+      const open = TurnUse.of("test/0", undefined, history)
+      expect(open.length).toBe(calls.filter(({ isRecorded }) => isRecorded).length)
+    })
   })
 
   it("are unknown where the provider reported none", () => {

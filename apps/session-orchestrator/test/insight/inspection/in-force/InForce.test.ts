@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest"
 import * as InForce from "../../../../src/insight/inspection/in-force/InForce.ts"
 import * as Secrets from "../../../../src/config/redaction/Secrets.ts"
 import * as Configurations from "../../../config/Configurations.ts"
+import * as Law from "../../../Law.ts"
 
 const entries = (given: Configurations.ConfigurationInput, lines?: ReadonlyMap<string, number>) =>
   new Map(
@@ -151,8 +152,10 @@ describe("the configuration in force", () => {
     const secret = fc
       .string({ minLength: 16, maxLength: 40, unit: fc.constantFrom(..."ABCxyz0189-_.~+=") })
       .filter((text) => new Set(text).size > 6)
-    fc.assert(
-      fc.property(fc.tuple(secret, secret, secret, secret, secret, secret, secret, secret, secret), (secrets) => {
+    Law.holdsWith(
+      { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 100) },
+      [fc.tuple(secret, secret, secret, secret, secret, secret, secret, secret, secret)],
+      (secrets) => {
         const config = Configurations.config(everything(secrets))
         const text = JSON.stringify(InForce.of(config))
         for (const planted of [...secrets, ...Secrets.ofConfig(config).map(Redacted.value)]) {
@@ -161,8 +164,7 @@ describe("the configuration in force", () => {
           expect(text).not.toContain(encodeURIComponent(planted))
           expect(text).not.toContain(Buffer.from(planted).toString("base64"))
         }
-      }),
-      { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 100) }
+      }
     )
   })
 })
