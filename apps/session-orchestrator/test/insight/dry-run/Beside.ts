@@ -4,7 +4,7 @@ import { type Provider, Records } from "@holdfast/kernel"
 import { type Allowance, Profile, Routers, type Routes } from "@holdfast/policy"
 import { Simulated } from "@holdfast/simulated"
 import { Ids, Target } from "@holdfast/wire"
-import { Clock, Context, Duration, Effect, Layer, Random } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Random, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Conversations } from "../../../src/engine/conversation/Conversations.ts"
@@ -46,6 +46,9 @@ export interface Night {
 /** What a turn has on record: every attempt, decision and wait, and its end, with their times after the first prompt. */
 export type Account = ReadonlyArray<string>
 
+/** A turn without outages. */
+export const plain: Night = { retry: {}, outages: [], turns: 1, gapMs: 0, spread: 0, isGated: false }
+
 export const MODEL: Target.Target = { provider: "one", model: "m" }
 const NAMES = ["one", "two", "three"]
 const HOURS = 30
@@ -57,7 +60,7 @@ const endpointOf = (provider: string) => ({ baseUrl: `http://${provider}`, crede
 /** The accounts of all turns in a dry run. */
 export const dry = (night: Night): ReadonlyArray<Account> => {
   const policy = Profile.resolve(night.retry)
-  const outages = outagesOf(night)
+  const outages = outagesOf(night.outages)
   const turns: Array<DryTurn> = []
   const run = new DryRun.DryRun({
     setup: {
@@ -133,7 +136,7 @@ const inService = <A>(
 ): Effect.Effect<A, unknown> =>
   Effect.gen(function* () {
     const from = yield* Clock.currentTimeMillis
-    const outages = outagesOf(night)
+    const outages = outagesOf(night.outages)
     const simulated = new Map<string, Provider.Provider["Service"]>()
     for (const name of NAMES) simulated.set(name, yield* Simulated.makeOpenedAt(from))
     const provider: Provider.Provider["Service"] = {
@@ -183,11 +186,9 @@ const inService = <A>(
 
 const spendOf = (limits: ReadonlyArray<SpendLimits.SpendLimit>) => ({ limits, prices: {}, isShared: false })
 
-const outagesOf = ({ outages }: Night): OutageScripts.OutageScripts => {
-  const read = OutageScripts.read(outages)
-  if (read._tag === "Failure") throw new Error(read.failure)
-  return read.success
-}
+/** Reads outages that are as they should be. */
+export const outagesOf = (texts: ReadonlyArray<string>): OutageScripts.OutageScripts =>
+  Result.getOrThrowWith(OutageScripts.read(texts), (why) => why)
 
 /** Moves the clock. What comes of a moment at once is done first. */
 const advance = (ms: number) => Effect.andThen(Effect.andThen(settled, TestClock.adjust(ms)), settled)

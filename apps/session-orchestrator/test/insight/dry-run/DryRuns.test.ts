@@ -7,24 +7,24 @@ import { Config, type Values } from "../../../src/config/Config.ts"
 import * as DryRuns from "../../../src/insight/dry-run/DryRuns.ts"
 import { Lists } from "../../../src/storage/Lists.ts"
 import type { Recording } from "../../../src/storage/Recording.ts"
-import { configOf, recorded } from "./Beside.ts"
+import { configOf, plain, recorded } from "./Beside.ts"
 import * as It from "../../It.ts"
 
-const config = configOf({ retry: {}, outages: [], turns: 0, gapMs: 0, spread: 0, isGated: true })
+const config = configOf({ ...plain, isGated: true })
 
 const NO_RECORD: Recording = { turns: [], without: 0, isCut: false }
 
-const run = (request: DryRunGroup.RunDryRun, recording = NO_RECORD, over: Partial<Values> = {}) =>
-  Effect.flatMap(DryRuns.DryRuns, ({ run }) => run(request)).pipe(
-    // It reads these parts alone.
-    Effect.provide(
-      DryRuns.layer.pipe(
-        Layer.provide([
-          Layer.succeed(Config, { ...config, ...over } as Values),
-          Layer.succeed(Lists, { recording: () => Effect.succeed(recording) } as unknown as Lists["Service"])
-        ])
-      )
-    )
+/** Over the parts that it reads. */
+const layerOf = (reading: Effect.Effect<Recording>, over: Partial<Values> = {}) =>
+  Layer.provide(DryRuns.layer, [
+    Layer.succeed(Config, { ...config, ...over } as Values),
+    Layer.succeed(Lists, { recording: () => reading } as unknown as Lists["Service"])
+  ])
+
+const run = (request: DryRunGroup.RunDryRun, recording = NO_RECORD, over?: Partial<Values>) =>
+  Effect.provide(
+    Effect.flatMap(DryRuns.DryRuns, ({ run }) => run(request)),
+    layerOf(Effect.succeed(recording), over)
   )
 
 describe("POST /v1/dry-run", () => {
@@ -78,8 +78,7 @@ describe("POST /v1/dry-run", () => {
   })
 
   It.effect("rule X10: replays the record by two policies, with the turns that end otherwise", function* () {
-    const night = { retry: {}, outages: ["529 for 2h"], turns: 3, gapMs: 1_000, spread: 0, isGated: true }
-    const recording = yield* recorded(night)
+    const recording = yield* recorded({ ...plain, outages: ["529 for 2h"], turns: 3, gapMs: 1_000, isGated: true })
     const against = { retry: { profile: "interactive" } }
     const { replay, ...answer } = yield* run({ replay: { since: 0 }, against, picture: true }, recording)
     assert.deepInclude(answer.report, { turns: 3, answered: 3, failed: 0 })
@@ -101,19 +100,13 @@ describe("POST /v1/dry-run", () => {
   })
 
   It.effect("DryRuns.N1: one runs at a time: the next reads its record when the one before has ended", function* () {
-    const recording = yield* recorded({ retry: {}, outages: ["529"], turns: 1, gapMs: 0, spread: 0, isGated: true })
+    const recording = yield* recorded({ ...plain, outages: ["529"], isGated: true })
     const order: Array<string> = []
     const reading = Effect.sync(() => void order.push("begins")).pipe(
       Effect.andThen(Effect.yieldNow),
       Effect.as(recording)
     )
-    const layer = DryRuns.layer.pipe(
-      Layer.provide([
-        Layer.succeed(Config, config as Values),
-        Layer.succeed(Lists, { recording: () => reading } as unknown as Lists["Service"])
-      ])
-    )
-    const { run } = yield* Effect.provide(DryRuns.DryRuns, layer)
+    const { run } = yield* Effect.provide(DryRuns.DryRuns, layerOf(reading))
     const one = Effect.tap(run({ replay: { since: 0 } }), () => Effect.sync(() => order.push("ends")))
     yield* Effect.all([one, one, one], { concurrency: "unbounded" })
     assert.deepStrictEqual(order, ["begins", "ends", "begins", "ends", "begins", "ends"])

@@ -2,15 +2,14 @@
 import { expect, it } from "@effect/vitest"
 import { Profile, type RetrySettings } from "@holdfast/policy"
 import { defined } from "@holdfast/wire"
-import { Duration, Result } from "effect"
+import { Duration } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import type { DryTurnCourse } from "../../../src/insight/dry-run/DryTurnCourse.ts"
 import * as DryRunText from "../../../src/insight/dry-run/DryRunText.ts"
-import * as OutageScripts from "../../../src/insight/dry-run/OutageScripts.ts"
 import * as Picture from "../../../src/insight/dry-run/Picture.ts"
 import type { Followed } from "../../../src/insight/dry-run/ReplayedTurn.ts"
 import * as Trial from "../../../src/insight/dry-run/Trial.ts"
-import { MODEL } from "./Beside.ts"
+import { MODEL, outagesOf } from "./Beside.ts"
 
 const file = new URL("Pictures.txt", import.meta.url)
 
@@ -23,7 +22,7 @@ const turn = (n: number, outcomes: Outcomes, ms: number, status?: "completed" | 
   const end = status && { status, at: (outcomes.length - 1) * ms + n }
   return { turnId: `turn-${n}`, startedAt: 0, calls, waits, ...defined({ end }) }
 }
-const outages = Result.getOrThrow(OutageScripts.read(["529 for 7h"]))
+const outages = outagesOf(["529 for 7h"])
 const trial = (
   name: string,
   endAt: number,
@@ -35,7 +34,8 @@ const trial = (
 })
 const many = Array.from({ length: 21 }, (_, n) => turn(n, ["failed", "answered"], 100, "completed"))
 const failing = ["failed", "shared", "failed"] as const
-const failed = turn(4, failing, 31_400, "failed")
+const end = { status: "failed", at: 62_804, because: "exhausted", reason: "overloaded" } as const
+const failed = { ...turn(4, failing, 31_400), end }
 const run = (turns: ReadonlyArray<DryTurnCourse>) => {
   const trials = [trial("overnight", 120, turns)] as const
   return { outages, assumptions: ["not drawn"], trials }

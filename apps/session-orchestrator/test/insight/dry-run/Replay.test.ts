@@ -10,7 +10,7 @@ import * as OutageScripts from "../../../src/insight/dry-run/OutageScripts.ts"
 import * as Replay from "../../../src/insight/dry-run/Replay.ts"
 import * as Trial from "../../../src/insight/dry-run/Trial.ts"
 import type { Recording, RecordedTurn } from "../../../src/storage/Recording.ts"
-import { configOf, MODEL, type Night, recorded } from "./Beside.ts"
+import { configOf, MODEL, type Night, outagesOf, plain, recorded } from "./Beside.ts"
 import { night } from "./Nights.ts"
 import * as GivenTurn from "../../GivenTurn.ts"
 import * as It from "../../It.ts"
@@ -26,9 +26,7 @@ const replay = Effect.fnUntraced(function* (
   outages: ReadonlyArray<string> = [],
   readAt = 30 * HOUR
 ) {
-  const read = OutageScripts.read(outages)
-  if (read._tag === "Failure") throw new Error(read.failure)
-  const scene = { recording, readAt, forMs: 48 * HOUR, mostCalls: 100_000, outages: read.success }
+  const scene = { recording, readAt, forMs: 48 * HOUR, mostCalls: 100_000, outages: outagesOf(outages) }
   const original = yield* Replay.original(scene)
   const again = Replay.replayed(configOf(night), original.calls, scene)
   while (again.run.step(1_000)) {}
@@ -61,7 +59,7 @@ describe("a replay", () => {
 })
 
 describe("the outages of a dry run", () => {
-  const of = (...texts: ReadonlyArray<string>) => Result.getOrThrowWith(OutageScripts.read(texts), (why) => why)
+  const of = (...texts: ReadonlyArray<string>) => outagesOf(texts)
   /** What a call of a script is answered: when its content begins and when it ends, its outcome, and the parts that came. */
   const reply = (script: string, firstContentMs: number, idleMs: number) => {
     const requestTimeout = { ...Profile.resolve({}).requestTimeout, firstContentMs, idleMs }
@@ -187,27 +185,33 @@ const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded
 const shared: Failure.Failure = { ...overloaded, shared: true }
 const ASKS = { because: "turn", tokens: 9, limit: 5, waitedMs: 0, message: "?" }
 
-const plain: Night = { retry: {}, outages: [], turns: 1, gapMs: 0, spread: 0, isGated: false }
+const chainedBy = (chains: { readonly [role: string]: ReadonlyArray<string> }): Night => ({
+  ...plain,
+  retry: { routing: { type: "fallback-chain", chains } }
+})
 
 const record = (kind: Records.Kind, number: number, value: object) =>
   ({ kind, step: 0, number, value }) as Records.TurnRecord
 const failed = (number: number, endedAt: number, failure = overloaded) =>
   record("Attempt", number, { _tag: "Failed", content: [], endedAt, failure, contentSeen: false, spread: 0 })
+const bad = { ...overloaded, reason: "bad-request", retryable: false } as const
+/** A failure after the whole answer. */
+const whole = ({ number, value }: Records.TurnRecord) => record("Attempt", number, { ...Object(value), whole: true })
 const usage = { inputTokens: 100, outputTokens: 10 }
 const content = [{ type: "text", text: "Yes" }]
 const completed = (number: number, endedAt: number) =>
   record("Attempt", number, { _tag: "Completed", content, endedAt, finishReason: "stop", usage })
-const retry = (number: number, delayMs: number, retryAt: number) =>
-  record("Decision", number, { _tag: "Retry", attempt: number, delayMs, retryAt })
+const retry = (number: number, delayMs: number, retryAt: number, more: object = {}) =>
+  record("Decision", number, { _tag: "Retry", attempt: number, delayMs, retryAt, ...more })
 const woken = (number: number, at: number) => record("Wake", number, { type: "elapsed", at })
 const gaveUp = (number: number, because: "exhausted" | "not-retryable" = "exhausted") =>
   record("Decision", number, { _tag: "GiveUp", because })
-const endOf = (id: string, status: "completed" | "failed" | "aborted", endedAt: number): TurnEvent.TurnEnd =>
+const endOf = (id: string, status: TurnEvent.TurnStatus, endedAt: number): TurnEvent.TurnEnd =>
   GivenTurn.end(status, { conversationId: Ids.ConversationId.make(id), turnId: Ids.TurnId.make(id), endedAt })
 const turnOf = (
   id: string,
   records: ReadonlyArray<Records.TurnRecord>,
-  end?: TurnEvent.TurnEnd,
+  end?: readonly [TurnEvent.TurnStatus, number],
   acceptedAt = 0
 ): RecordedTurn => ({
   turnId: Ids.TurnId.make(id),
@@ -218,7 +222,7 @@ const turnOf = (
   autoRetryEnabled: true,
   isSubmitted: false,
   records,
-  end
+  end: end && endOf(id, ...end)
 })
 const recordingOf = (...turns: ReadonlyArray<RecordedTurn>): Recording => ({ turns, without: 0, isCut: false })
 
@@ -233,7 +237,7 @@ const impatient = turnOf(
     failed(3, 14_000),
     gaveUp(3)
   ],
-  endOf("impatient", "failed", 14_000)
+  ["failed", 14_000]
 )
 describe("the course of a turn", () => {
   it("has its waits as commands moved them, its calls, and why it gave up", () => {
@@ -276,7 +280,7 @@ const later = turnOf(
     woken(0, 20 * MINUTE),
     completed(1, 20 * MINUTE + 3_000)
   ],
-  endOf("later", "completed", 20 * MINUTE + 3_000),
+  ["completed", 20 * MINUTE + 3_000],
   10 * MINUTE
 )
 
@@ -306,24 +310,25 @@ describe("a replay under another configuration", () => {
       // The tokens of the answer that was never given are not known.
       assert.isUndefined(course.calls.at(-1)?.usage)
       const prices = { [Target.format(MODEL)]: { input: 10, output: 100 } }
-      assert.deepInclude(Trial.summaryOf(was, prices), {
-        tokens: { input: 100, output: 10, unknown: 0 },
-        cost: { usd: 0.002, unknown: 0 }
-      })
-      assert.deepInclude(Trial.summaryOf(would, prices), {
-        tokens: { input: 100, output: 10, unknown: 1 },
-        cost: { usd: 0.002, unknown: 1 }
-      })
+      for (const [unknown, of] of [was, would].entries()) {
+        const used = { tokens: { input: 100, output: 10, unknown }, cost: { usd: 0.002, unknown } }
+        assert.deepInclude(Trial.summaryOf(of, prices), used)
+      }
       assert.deepInclude(Trial.summaryOf(was), { cost: { unknown: 1 } })
       // A gate lets it in when another turn is answered as its record has it.
-      const other = turnOf("other", [completed(0, 203_000)], endOf("other", "completed", 203_000), 200_000)
+      const other = turnOf("other", [completed(0, 203_000)], ["completed", 203_000], 200_000)
       const gated = yield* replay(recordingOf(impatient, other), { ...plain, isGated: true })
       assert.deepInclude(gated.would.turns[0]?.end, { status: "completed", at: 206_000 })
+      // Of a crowd that has left its record it lets in as many as there is room for.
+      const crowd = Array.from({ length: 12 }, (_, n) => turnOf(`crowd-${n}`, [failed(0, 0)]))
+      const crowded = yield* replay(recordingOf(...crowd, other), { ...plain, isGated: true })
+      const ends = crowded.would.turns.map(({ end }) => (end?.at ?? 0) / 1_000 - 200).join(" ")
+      assert.strictEqual(ends, "6 9 6 9 6 9 6 9 9 6 6 9 3")
     }
   )
 
   It.effect("rule X10: lists the targets that the record has no call of, and an outage describes them", function* () {
-    const chained: Night = { ...plain, retry: { routing: { type: "fallback-chain", chains: { default: ["two/x"] } } } }
+    const chained = chainedBy({ default: ["two/x"] })
     const open = yield* replay(recordingOf(impatient, later), chained)
     assert.deepInclude(open.would.turns[0]?.end, { status: "completed", at: 0 })
     assert.deepStrictEqual(open.assumptions, [
@@ -360,8 +365,7 @@ describe("a replay under another configuration", () => {
   })
 
   It.effect("a turn that was aborted is aborted at the same time, unless it has ended", function* () {
-    const aborted = (at: number) =>
-      turnOf("aborted", [failed(0, 0), retry(0, 2_000, 2_000)], endOf("aborted", "aborted", at))
+    const aborted = (at: number) => turnOf("aborted", [failed(0, 0), retry(0, 2_000, 2_000)], ["aborted", at])
     const [early, late] = yield* Effect.forEach([30 * MINUTE, 40 * MINUTE], (at) =>
       Effect.map(replay(recordingOf(aborted(at), later), plain), ({ would }) => would)
     )
@@ -372,22 +376,22 @@ describe("a replay under another configuration", () => {
   It.effect("a turn whose record ends before the turn does ends as it did, or goes on by itself", function* () {
     const records = [failed(0, 0), retry(0, 5_000, 5_000)]
     for (const length of [0, 1, 2]) {
-      const cut = (end?: TurnEvent.TurnEnd) =>
+      const cut = (end?: Parameters<typeof turnOf>[2]) =>
         replay(recordingOf(turnOf("cut", records.slice(0, length), end), later), plain)
-      const aborted = yield* cut(endOf("cut", "aborted", 3_000))
+      const aborted = yield* cut(["aborted", 3_000])
       assert.deepStrictEqual(aborted.would.turns[0]?.end, { status: "aborted", at: 3_000 })
       assert.isUndefined(aborted.turns[0]?.followed.leftAt)
       const open = yield* cut()
       assert.deepStrictEqual(open.turns[0]?.followed, { decisions: length === 2 ? 1 : 0, leftAt: 0 })
       assert.deepStrictEqual(open.would.turns[0]?.end, { status: "completed", at: 1_908_000 })
-      const { would } = yield* cut(endOf("cut", "completed", 3_000))
+      const { would } = yield* cut(["completed", 3_000])
       assert.strictEqual(would.turns[0]?.end?.status, "completed")
     }
   })
 
   It.effect("the next turn of a conversation begins when the one before it ends", function* () {
     const second: RecordedTurn = {
-      ...turnOf("second", [completed(0, 16_000)], endOf("second", "completed", 16_000), 1_000),
+      ...turnOf("second", [completed(0, 16_000)], ["completed", 16_000], 1_000),
       conversationId: impatient.conversationId
     }
     const { was, would } = yield* replay(recordingOf(impatient, second, later), plain)
@@ -399,7 +403,7 @@ describe("a replay under another configuration", () => {
 
   It.effect("rule X10: a turn whose conversation had used another model follows its record", function* () {
     const route = record("Route", 0, { route: { target: MODEL }, from: "two/x" })
-    const changed = turnOf("changed", [route, completed(0, 1_000)], endOf("changed", "completed", 1_000))
+    const changed = turnOf("changed", [route, completed(0, 1_000)], ["completed", 1_000])
     const { turns, was, would } = yield* replay(recordingOf(changed), plain)
     assert.isUndefined(turns[0]?.followed.leftAt)
     assert.deepStrictEqual(would.turns, was.turns)
@@ -410,10 +414,8 @@ describe("a replay under another configuration", () => {
     const call = { type: "tool-call", toolCallId: "c", toolName: "look", input: {} }
     const calls = record("Attempt", 0, { _tag: "Completed", content: [call], endedAt: 500, finishReason: "tool-calls" })
     const busy = failed(0, 500)
-    const whole = record("Attempt", 0, { ...Object(busy.value), whole: true })
     const tool = record("Tool", 0, { content: "Here", isError: false, endedAt: 4_000 })
     const lost = record("Attempt", 0, { _tag: "Lost", endedAt: 500 })
-    const bad = { ...overloaded, reason: "bad-request", retryable: false } as const
     const wrong = failed(0, 500, bad)
     const refused = failed(1, 9_000, bad)
     const waited = [woken(0, 5_500), completed(1, 9_000)]
@@ -422,11 +424,11 @@ describe("a replay under another configuration", () => {
     const asRecorded: ReadonlyArray<ReadonlyArray<Records.TurnRecord>> = [
       [calls, tool, { ...completed(0, 9_000), step: 1 }],
       [lost, completed(1, 9_000)],
-      [whole, retry(0, 5_000, 5_500), ...waited],
+      [whole(busy), retry(0, 5_000, 5_500), ...waited],
       [busy, retry(0, 5_000, 5_500), ...waited],
       [busy, retry(0, 5_001, 5_500), ...waited],
       [busy, retry(1, 5_000, 5_500), ...waited],
-      [busy, record("Decision", 0, { _tag: "Retry", attempt: 1, delayMs: 5_000, retryAt: 5_500 }), ...waited],
+      [busy, retry(0, 5_000, 5_500, { attempt: 1 }), ...waited],
       [busy, gaveUp(0), completed(1, 9_000)],
       [wrong, gaveUp(0, "not-retryable"), completed(1, 9_000)],
       [wrong, gaveUp(0), completed(1, 9_000)],
@@ -447,7 +449,7 @@ describe("a replay under another configuration", () => {
     const followed: Array<string> = []
     const byGate = [early, held, met]
     for (const [n, records] of [...asRecorded, ...byGate, ...byGate].entries()) {
-      const recording = recordingOf(turnOf("t", records, endOf("t", "completed", 9_000)))
+      const recording = recordingOf(turnOf("t", records, ["completed", 9_000]))
       const { turns, would } = yield* replay(recording, { ...plain, isGated: n >= asRecorded.length + byGate.length })
       const [course] = would.turns
       followed.push(`${Object.values(turns[0]?.followed ?? {}).join("-")} ${course?.calls.length} ${course?.end?.at}`)
@@ -467,10 +469,39 @@ describe("a replay under another configuration", () => {
     assert.deepStrictEqual(followed, ["0 2 9000", "0 1 9000", "1 2 9000", "1 2 9000", ...left, ...over, ...gates])
   })
 
+  It.effect(
+    "rule C12: an answer on record ends the pause of its target for other turns, a failure does not",
+    function* () {
+      const there = Target.parse("two/x") ?? MODEL
+      const back = [failed(0, 10_000), retry(0, 0, 10_000, { route: { target: MODEL } }), completed(1, 12_000)]
+      const moved = { ...turnOf("moved", back, ["completed", 12_000], 10_000), target: there }
+      const answers = [completed(1, 8_000), whole(failed(1, 8_000)), failed(1, 8_000, bad)]
+      const followed = yield* Effect.forEach(answers, (last) => {
+        const first = turnOf("t", [failed(0, 0), retry(0, 5_000, 5_000), woken(0, 5_000), last])
+        return Effect.map(
+          replay(recordingOf(first, moved), chainedBy({ "two/x": ["one/m"] })),
+          ({ turns }) => turns[1]?.followed
+        )
+      })
+      assert.deepStrictEqual(followed, [{ decisions: 1 }, { decisions: 1 }, { decisions: 0, leftAt: 10_000 }])
+      // A rejected answer stays where it is, whether the record names that or not.
+      const stayed = yield* Effect.forEach([there, MODEL], (target) => {
+        const moves = [failed(0, 500), retry(0, 0, 500, { route: { target: there } })]
+        const stays = [whole(failed(1, 1_000)), retry(1, 10_000, 11_000, { route: { target } }), woken(1, 11_000)]
+        const turn = turnOf("t", [...moves, ...stays, completed(2, 12_000)], ["completed", 12_000])
+        return Effect.map(
+          replay(recordingOf(turn), chainedBy({ default: ["two/x"] })),
+          ({ turns }) => turns[0]?.followed
+        )
+      })
+      assert.deepStrictEqual(stayed, [{ decisions: 2 }, { decisions: 1, leftAt: 1_000 }])
+    }
+  )
+
   It.effect("a failure of the request itself stays with its turn", function* () {
     const tooLong: Failure.Failure = { reason: "bad-request", message: "no", retryable: false, status: 400 }
     const records = [failed(0, 500, tooLong), gaveUp(0, "not-retryable")]
-    const wrong = turnOf("wrong", records, endOf("wrong", "failed", 500))
+    const wrong = turnOf("wrong", records, ["failed", 500])
     const { would } = yield* replay(recordingOf(wrong, later), { ...plain, retry: { budget: Duration.hours(1) } })
     assert.deepInclude(would.turns[0]?.end, { status: "failed", at: 500, because: "not-retryable" })
     assert.strictEqual(would.turns[1]?.end?.status, "completed")

@@ -5,11 +5,11 @@ import { Effect, Result } from "effect"
 import * as fc from "fast-check"
 import type { InvalidRequest } from "../../../src/engine/conversation/Conversations.ts"
 import * as DryRuns from "../../../src/insight/dry-run/DryRuns.ts"
-import { configOf } from "./Beside.ts"
+import { configOf, plain } from "./Beside.ts"
 import * as It from "../../It.ts"
 import * as Law from "../../Law.ts"
 
-const config = configOf({ retry: {}, outages: [], turns: 0, gapMs: 0, spread: 0, isGated: true })
+const config = configOf({ ...plain, isGated: true })
 
 const duration = fc
   .tuple(fc.integer({ min: 1, max: 90 }), fc.constantFrom("millis", "seconds", "minutes", "hours", "days"))

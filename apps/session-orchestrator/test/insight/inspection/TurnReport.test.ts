@@ -29,13 +29,11 @@ const ofOpen = (
 ): TurnReport.TurnReport =>
   TurnReport.of(summary(given, history), now, { budget: TurnReport.budgetOf(history, policy, now) })
 
-const waiting = History.of([
-  Records.failed(0, 1_000),
-  Records.retry(0, 5_000, 6_000),
-  Records.wake(0, 0, { type: "elapsed" }),
-  Records.failed(1, 7_000),
-  Records.retry(1, 10_000, 17_000)
-])
+const waits = [Records.failed(0, 1_000), Records.retry(0, 5_000, 6_000)]
+const elapsed = Records.wake(0, 0, { type: "elapsed" })
+const waiting = History.of([...waits, elapsed, Records.failed(1, 7_000), Records.retry(1, 10_000, 17_000)])
+const begun = [Records.begins("first"), Records.failed(0, 1_000)]
+const sent = [...begun, Records.sent(0, 5_000, 6_000, "second")]
 
 describe("TurnReport", () => {
   it("a waiting turn has the end of its wait, the cause, and its remaining budget", () => {
@@ -55,12 +53,7 @@ describe("TurnReport", () => {
   })
 
   it("rule P8: a running turn is on the target that it was sent to", () => {
-    const history = History.of([
-      Records.failed(0, 1_000),
-      Records.sent(0, 5_000, 6_000, "second"),
-      Records.wake(0, 0, { type: "elapsed" })
-    ])
-    const { model, state } = ofOpen(turn, history, overnight, 9_000)
+    const { model, state } = ofOpen(turn, History.of([...sent.slice(1), elapsed]), overnight, 9_000)
     expect([state, model]).toEqual(["running", "second/m"])
   })
 
@@ -71,11 +64,7 @@ describe("TurnReport", () => {
   })
 
   it("rule X4: an extension of a budget is part of it", () => {
-    const history = History.of([
-      Records.failed(0, 1_000),
-      Records.retry(0, 5_000, 6_000),
-      Records.wake(0, 0, { type: "extended", byMs: 1_000 })
-    ])
+    const history = History.of([...waits, Records.wake(0, 0, { type: "extended", byMs: 1_000 })])
     const policy = Profile.resolve({ budget: { total: Duration.seconds(10) } })
     const { budget } = ofOpen(turn, history, policy, 2_000)
     expect(budget).toMatchObject({ totalMs: 11_000, leftMs: 6_000 })
@@ -104,11 +93,7 @@ describe("TurnReport", () => {
 
   it("rule X11: a turn that asks has its question, and the time until which it accepts an answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
-    const history = History.of([
-      Records.failed(0, 1_000),
-      Records.retry(0, 5_000, 6_000),
-      Records.wake(0, 0, { type: "asked", asks, until: 90_000 })
-    ])
+    const history = History.of([...waits, Records.wake(0, 0, { type: "asked", asks, until: 90_000 })])
     const { state, wait } = ofOpen(turn, history, overnight, 10_000)
     expect([state, wait]).toEqual(["waiting", { retry: 0, retryAt: 90_000, leftMs: 80_000, since: 1_000, asks }])
   })
@@ -154,16 +139,13 @@ const of = (evidence: Partial<TurnReport.StoredTurn>) =>
     text.replaceAll("planted", "[redacted]")
   )
 
-const waits = [Records.failed(0, 1_000), Records.retry(0, 5_000, 6_000)]
-
 describe("the state of a turn", () => {
   it("rule X15: is queued behind another turn, and running once it has begun", () => {
     const head = { conversationId, turnId, model: from, acceptedAt: 0, attempts: 0 }
     expect(of({ events: [] })).toEqual({ ...head, status: "queued" })
     const running = { ...head, status: "running" }
     expect(of({})).toEqual(running)
-    const records = [...waits, Records.wake(0, 0, { type: "elapsed" })]
-    expect(of({ records })).toEqual({ ...running, attempts: 1 })
+    expect(of({ records: [...waits, elapsed] })).toEqual({ ...running, attempts: 1 })
   })
 
   it("rule X15: has the cause, end and begin of a wait, as commands have moved it", () => {
@@ -211,8 +193,7 @@ describe("the state of a turn", () => {
     const [one, two] = [{ "first/m": { input: 1, output: 10 } }, { "second/m": { input: 2, output: 20 } }]
     const cost = (prices: Prices.Prices, given: Partial<TurnReport.StoredTurn>) =>
       TurnReport.ofStored({ turn, conversation, events: [start], records: [], ...given }, (text) => text, prices).cost
-    const begun = [Records.begins("first"), Records.failed(0, 1_000)]
-    const switched = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
+    const switched = [...sent, elapsed]
     expect(cost(one, { ...ended({ usage }), records: begun })).toBe(2)
     // No call reported tokens, so all of them are those of the last one.
     expect(cost({ ...one, ...two }, { ...ended({ usage }), records: switched })).toBe(4)
@@ -226,7 +207,7 @@ describe("the state of a turn", () => {
     const half = { inputTokens: 500_000, outputTokens: 50_000 }
     const before = Records.failed(0, 1_000)
     const failed = { ...before, value: JSON.stringify({ ...JSON.parse(before.value), usage: half }) }
-    const records = [failed, Records.sent(0, 5_000, 6_000, "other"), Records.wake(0, 0, { type: "elapsed" })]
+    const records = [failed, Records.sent(0, 5_000, 6_000, "other"), elapsed]
     const prices = { [conversation.model]: { input: 100, output: 1 }, "other/m": { input: 1, output: 1 } }
     expect(cost(prices, { turn: last.turn, events: [...last.events, changed], records })).toBe(50.05 + 0.55)
     expect(cost(one, {})).toBeUndefined()
@@ -261,11 +242,8 @@ describe("the state of a turn", () => {
   })
 
   it("rule P8, X15: names the target that the turn waits for, calls, or ended on, also after its journal is deleted", () => {
-    const begun = [Records.begins("first"), Records.failed(0, 1_000)]
-    expect(of({ records: [...begun, Records.sent(0, 5_000, 6_000, "second")] }).model).toBe("first/m")
-    const woken = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
-    expect(of({ records: woken }).model).toBe("second/m")
-    expect(of({ ...ended(), records: woken }).model).toBe("second/m")
+    expect(of({ records: sent }).model).toBe("first/m")
+    for (const last of [{}, ended()]) expect(of({ ...last, records: [...sent, elapsed] }).model).toBe("second/m")
     const { events, turn } = ended()
     expect(of({ turn, events: [...events, changed] }).model).toBe("other/m")
     expect(of({ turn, events, conversation: { ...conversation, model: "later/m" } }).model).toBe("simulated/steady")

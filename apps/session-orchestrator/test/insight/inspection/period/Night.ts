@@ -91,7 +91,7 @@ export const used = (target: string, input: number, output: number) => ({
   isUnreported: false
 })
 
-const OVERLOADED: Why = { reason: "overloaded", code: "529" }
+export const OVERLOADED: Why = { reason: "overloaded", code: "529" }
 
 /** Twelve turns that waited for the outage to end, two that moved to another model, four with a revoked key, and a turn in its wait. */
 export const turns: ReadonlyArray<Given> = [

@@ -12,6 +12,10 @@ import * as Night from "./Night.ts"
 import * as Law from "../../../Law.ts"
 
 const { reportOf } = Night
+/** The failure of an endpoint. */
+const failedAt = (time: string) => ({ target: Night.CLAUDE, at: Night.at(time), why: Night.OVERLOADED })
+/** The report of a night with one turn. */
+const ofOne = (given: Partial<Night.Given>) => reportOf([Night.turn("a", given)])
 
 const TARGETS = ["a/one", "a/two", "b/one"] as const
 
@@ -74,9 +78,8 @@ describe("PeriodTally", () => {
   it("rule X12: what a turn met and used before it changed its model is the former model's", () => {
     const moved = (id: string, given: Partial<Night.Given>) =>
       Night.turn(id, { target: Night.GPT, changedFrom: Night.CLAUDE, ...given })
-    const failed = { target: Night.CLAUDE, at: Night.at("00:15"), why: { reason: "overloaded", code: "529" } } as const
     const { models, outages, switches } = reportOf([
-      moved("waited", { endpoints: [failed, { target: Night.GPT, at: Night.at("00:20") }] }),
+      moved("waited", { endpoints: [failedAt("00:15"), { target: Night.GPT, at: Night.at("00:20") }] }),
       moved("used", { usage: [Night.used(Night.CLAUDE, 10, 1), Night.used(Night.GPT, 5, 1)] })
     ])
     expect(outages.map(({ failures, target }) => [target, failures])).toEqual([[Night.CLAUDE, 1]])
@@ -173,10 +176,10 @@ describe("PeriodTally", () => {
 
   it("rule X12: never reports an unknown cost as 0", () => {
     const [one, two] = [Night.used("x/unknown", 5, 5), Night.used(Night.GPT, 1_000_000, 0)]
-    expect(reportOf([Night.turn("a", { usage: [one] })]).spend).toMatchObject({ cost: "unknown", inputTokens: 5 })
-    expect(reportOf([Night.turn("a", { usage: [one, two] })]).spend).toMatchObject({ cost: 1.25, isPartial: true })
+    expect(ofOne({ usage: [one] }).spend).toMatchObject({ cost: "unknown", inputTokens: 5 })
+    expect(ofOne({ usage: [one, two] }).spend).toMatchObject({ cost: 1.25, isPartial: true })
     const silent = { ...Night.used(Night.GPT, 0, 0), isUnreported: true }
-    const { models, spend } = reportOf([Night.turn("a", { usage: [silent] })])
+    const { models, spend } = ofOne({ usage: [silent] })
     expect(spend).toMatchObject({ cost: "unknown", unreported: 1 })
     expect(models).toMatchObject([{ cost: "unknown", unreported: 1 }])
     const part = (input: number, output: number) => {
@@ -224,10 +227,10 @@ describe("PeriodTally", () => {
   })
 
   it("leaves out what ended before the period, and the part of a wait that was before it", () => {
-    expect(reportOf([Night.turn("a", { endedAt: Night.period.since - 1 })]).turns.answered).toBe(0)
+    expect(ofOne({ endedAt: Night.period.since - 1 }).turns.answered).toBe(0)
     const waited = (to: number) => {
       const waits = [{ from: Night.period.since - 60_000, to: Night.period.since + to }]
-      const { turnWaitedMs, waited, waitedMs } = reportOf([Night.turn("a", { waits })])
+      const { turnWaitedMs, waited, waitedMs } = ofOne({ waits })
       return [waited, waitedMs, turnWaitedMs]
     }
     expect([waited(60_000), waited(0)]).toEqual([
@@ -251,9 +254,8 @@ describe("PeriodTally", () => {
   })
 
   it("rule X12: ends an outage with an hour in which calls were answered at once and none failed", () => {
-    const why = { reason: "overloaded", code: "529" } as const
     const tally = new PeriodTally(Night.period)
-    const endpoints = ["22:10", "23:10", "06:10"].map((time) => ({ target: Night.CLAUDE, at: Night.at(time), why }))
+    const endpoints = ["22:10", "23:10", "06:10"].map(failedAt)
     Night.add(tally, Night.turn("a", { state: "aborted", endpoints }))
     const counted = { target: Night.CLAUDE, calls: 1, unreported: 1, tokens: Prices.NO_TOKENS }
     tally.addAnswered(["22:00", "23:00", "01:00"].map((time) => ({ ...counted, hour: Night.at(time) })))
@@ -264,16 +266,13 @@ describe("PeriodTally", () => {
   })
 
   it("rule X12: ends an outage with an answer that was cut short by its client", () => {
-    const why = { reason: "overloaded", code: "529" } as const
-    const endpoints = [{ target: Night.CLAUDE, at: Night.at("22:10"), why }]
+    const endpoints = [failedAt("22:10")]
     const given = { state: "aborted", endpoints, endedAt: Night.at("22:20") } as const
-    const [cut] = reportOf([Night.turn("a", { ...given, answer: "cut-short" })]).outages
+    const [cut] = ofOne({ ...given, answer: "cut-short" }).outages
     expect(cut).toMatchObject({ endedAt: Night.at("22:20") })
     // A provider that breaks its answer off is neither up nor down.
     for (const more of [{}, { answer: "broken-off" as const }])
-      expect(reportOf([Night.turn("a", { ...given, ...more })]).outages).toMatchObject([
-        { hasUnknownEnd: true, failures: 1 }
-      ])
+      expect(ofOne({ ...given, ...more }).outages).toMatchObject([{ hasUnknownEnd: true, failures: 1 }])
     // A turn that was answered at once has no records.
     const ends = (["completed", "failed", "aborted"] as const).map((state) => {
       const tally = new PeriodTally(Night.period)
@@ -282,9 +281,7 @@ describe("PeriodTally", () => {
       return tally.report().outages.map(({ endedAt }) => endedAt)
     })
     expect(ends).toEqual([[Night.at("22:30")], [undefined], [undefined]])
-    const both = reportOf([
-      Night.turn("a", { endpoints: [...endpoints, { target: Night.CLAUDE, at: Night.at("22:10") }] })
-    ])
+    const both = ofOne({ endpoints: [...endpoints, { target: Night.CLAUDE, at: Night.at("22:10") }] })
     expect(both.outages).toMatchObject([{ endedAt: Night.at("22:10") }])
   })
 
@@ -294,10 +291,10 @@ describe("PeriodTally", () => {
       { target: "a/b", at: Night.at(from), why },
       { target: "a/b", at: Night.at(to) }
     ]
-    const short = reportOf([Night.turn("a", { endpoints: down("01:00:00", "01:00:12") })])
+    const short = ofOne({ endpoints: down("01:00:00", "01:00:12") })
     expect(short.outages).toMatchObject([{ beganAt: Night.at("01:00:00"), endedAt: Night.at("01:00:12"), failures: 1 }])
     expect(short.line).toContain("a/b down 12 s at 01:00")
-    const lineOf = (to: string) => reportOf([Night.turn("a", { endpoints: down("01:00:00", to) })]).line
+    const lineOf = (to: string) => ofOne({ endpoints: down("01:00:00", to) }).line
     expect(lineOf("01:00:00.016")).toContain("a/b down under 1 s at 01:00")
     expect(lineOf("01:00:01")).toContain("a/b down 1 s at 01:00")
     const minutes = Array.from({ length: 40 }, (_, n) => String(n + 10))

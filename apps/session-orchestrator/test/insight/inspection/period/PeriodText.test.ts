@@ -56,7 +56,7 @@ describe("the texts of a report", () => {
         endedAt: undefined,
         question: { asks: asks(message, because), since: Night.at("23:00"), until: Night.at(until) }
       })
-    const failed = { target: Night.CLAUDE, at: Night.at("01:00"), why: { reason: "overloaded", code: "529" } } as const
+    const failed = { target: Night.CLAUDE, at: Night.at("01:00"), why: Night.OVERLOADED }
     const report = reportOf([
       question("b", "The day has cost 5 USD.", "06:59", "spend"),
       question("a", "A person has to approve send sk-secret.", "06:30", "tools"),
