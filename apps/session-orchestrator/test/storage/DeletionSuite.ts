@@ -41,8 +41,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   })
 
   test("rule X15: a conversation is deleted with everything in it, and nothing else is", function* () {
-    const deletions = yield* Deletions
-    const store = yield* Store
+    const [deletions, store] = [yield* Deletions, yield* Store]
     yield* write(1, true)
     const before = yield* rows
     yield* write(2, true)
@@ -67,8 +66,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   })
 
   test("rule X15: a conversation of thousands of events is deleted in parts, all in one transaction", function* () {
-    const deletions = yield* Deletions
-    const sql = yield* SqlClient.SqlClient
+    const [deletions, sql] = [yield* Deletions, yield* SqlClient.SqlClient]
     yield* write(1, true)
     const before = yield* rows
     yield* write(2, true)

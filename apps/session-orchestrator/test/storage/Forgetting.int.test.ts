@@ -4,7 +4,6 @@ import { expect } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
 import { TurnLog } from "../../src/storage/TurnLog.ts"
@@ -33,8 +32,7 @@ const sweep = Effect.fnUntraced(function* (sealedBefore: number) {
 It.live("old journals of sealed turns are deleted; other journals, and all events, stay", function* () {
   const filename = yield* TemporaryFile.temporaryFile
   yield* Effect.gen(function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    const store = yield* NumberedData.oneConversation
     yield* Effect.forEach(
       Array.from({ length: TURNS }, (_, n) => n),
       (n) =>

@@ -7,7 +7,7 @@ import type { TurnLog } from "../../src/storage/TurnLog.ts"
 import { IncidentStates } from "../../src/storage/IncidentStates.ts"
 import { Lists } from "../../src/storage/Lists.ts"
 import { Outbox } from "../../src/storage/Outbox.ts"
-import { Store } from "../../src/storage/Store.ts"
+import type { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
 import * as It from "../It.ts"
@@ -43,8 +43,7 @@ export const suite = (
     const { turns } = yield* Lists
     const uncounted = (since: number) =>
       Effect.map(turns({ status: "uncounted", since }, undefined, 10), ({ rows }) => rows)
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
+    yield* NumberedData.oneConversation
     const error: Failure.Failure = { reason: "auth", message: "no", retryable: false }
     for (const n of [1, 2]) {
       const turn = NumberedData.turn(n, 1)

@@ -3,7 +3,6 @@ import { Interruption, Interruptions, type StorageError } from "@holdfast/journa
 import { expect } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import type { Storage } from "../../src/storage/sql/SqlStore.ts"
-import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
 import { TurnLog } from "../../src/storage/TurnLog.ts"
@@ -17,9 +16,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
   const test = It.suite(name, layer)
 
   const accepted = Effect.gen(function* () {
-    const store = yield* Store
-    yield* store.createConversation(NumberedData.conversation(1))
-    yield* Logged.accept(NumberedData.turn(1, 1))
+    yield* NumberedData.oneTurn
     return yield* Interruptions.Interruptions
   })
 

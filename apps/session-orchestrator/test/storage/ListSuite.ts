@@ -153,8 +153,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       fc.assert(
         fc.asyncProperty(kept, filters, fc.integer({ min: 1, max: 4 }), (given, filter, limit) =>
           Effect.gen(function* () {
-            const sql = yield* SqlClient.SqlClient
-            const lists = yield* Lists
+            const [sql, lists] = [yield* SqlClient.SqlClient, yield* Lists]
             for (const table of ["turn_labels", "turn_tags", "journal", "events", "turns", "conversations"])
               yield* sql`DELETE FROM ${sql(table)}`
             const turns = given.map((turn, i) => ({ ...turn, n: i + 1 }))
@@ -223,8 +222,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   })
 
   test("rule X15: turns are found by a text in their prompt or answer, in any case, and by nothing else", function* () {
-    const store = yield* Store
-    const lists = yield* Lists
+    const [store, lists] = [yield* Store, yield* Lists]
     yield* store.createConversation(NumberedData.conversation(1))
     const said = Effect.fnUntraced(function* (n: number, prompt: string, answer: string | undefined) {
       yield* Logged.accept(NumberedData.turn(n, 1, { prompt }))
@@ -256,8 +254,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   })
 
   test("rule X15: a conversation has its own title or its first prompt, and is found by both", function* () {
-    const store = yield* Store
-    const lists = yield* Lists
+    const [store, lists] = [yield* Store, yield* Lists]
     yield* store.createConversation(NumberedData.conversation(1))
     yield* store.createConversation(NumberedData.conversation(2, { title: "Incidents", tools: ["search"] }))
     yield* store.createConversation(NumberedData.conversation(3))
@@ -364,8 +361,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   })
 
   test("rule X15: each page of 100,000 turns is read by an index, without a sort", function* () {
-    const sql = yield* SqlClient.SqlClient
-    const lists = yield* Lists
+    const [sql, lists] = [yield* SqlClient.SqlClient, yield* Lists]
     yield* seed(sql, 100_000)
     const after = { at: 50_000, number: 50_000 }
     const plans: ReadonlyArray<readonly [index: string | RegExp, statement: Statement.Fragment]> = [

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
-import { Effect, Exit, Metric, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
 import { Outbox } from "../../../src/storage/Outbox.ts"
@@ -24,7 +24,7 @@ const start = (given?: SharedMemory) =>
   })
 
 /** Notices of a database, by type and model. */
-const told = (memory: SharedMemory) => memory.notices().map(({ model, type }) => `${String(type)} ${String(model)}`)
+const told = (memory: SharedMemory) => memory.notices().map(({ model, type }) => `${type} ${model}`)
 
 /** Runs a test; `said` has the log lines. */
 const logging = (test: It.Body<[said: ReadonlyArray<string>], Timer.Timer | Scope.Scope>) => {
@@ -42,16 +42,8 @@ const logged = (title: string, test: Parameters<typeof logging>[0]) => it.effect
 const conversation = (n: number) => Ids.ConversationId.make(`c${n}`)
 const at = (model: string) => ({ provider: "openai", model })
 
-const waits = (listeners: Observer.Listeners, over: Partial<Observer.Decided> = {}, delayMs = 3_600_000): void => {
-  const decided = over.at ?? 0
-  listeners.decision?.(
-    Observations.decision({
-      at: decided,
-      directive: { _tag: "Retry", attempt: 0, delayMs, retryAt: decided + delayMs },
-      ...over
-    })
-  )
-}
+const waits = (listeners: Observer.Listeners, over: Partial<Observer.Decided> = {}, delayMs = 3_600_000): void =>
+  listeners.decision?.(Observations.retry(over.at ?? 0, delayMs, over))
 
 const fails = (listeners: Observer.Listeners, n: number, model: string, over: object = {}): void =>
   listeners.seal?.({
@@ -82,39 +74,37 @@ describe("a notice", () => {
   })
 
   logged("Notifications.N3: reaches each receiver by itself; a refusal is logged without secrets", function* (said) {
-    yield* Effect.gen(function* () {
-      const outbox = yield* Outbox
-      const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
-      const memory = new SharedMemory()
-      waits(yield* start(memory))
-      yield* TestClock.adjust(6 * MINUTE)
-      yield* outbox.add(memory.messages)
-      const taken: Array<string> = []
-      const sends: Readonly<Record<string, Deliveries.SendMessage>> = {
-        webhook: () => Effect.fail(refusal),
-        command: ({ id }) => Effect.sync(() => void taken.push(id))
+    const outbox = Context.get(yield* Layer.build(MemoryStore.layer), Outbox)
+    const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
+    const memory = new SharedMemory()
+    waits(yield* start(memory))
+    yield* TestClock.adjust(6 * MINUTE)
+    yield* outbox.add(memory.messages)
+    const taken: Array<string> = []
+    const sends: Readonly<Record<string, Deliveries.SendMessage>> = {
+      webhook: () => Effect.fail(refusal),
+      command: ({ id }) => Effect.sync(() => void taken.push(id))
+    }
+    const options: Deliveries.Options = {
+      outbox,
+      redact: (text) => text.replaceAll("planted", "[redacted]"),
+      kindOf: ({ receiver }) => {
+        const send = sends[receiver]
+        return send && { patience: Deliveries.OF_NOTICES, send }
       }
-      const options: Deliveries.Options = {
-        outbox,
-        redact: (text) => text.replaceAll("planted", "[redacted]"),
-        kindOf: ({ receiver }) => {
-          const send = sends[receiver]
-          return send && { patience: Deliveries.OF_NOTICES, send }
-        }
-      }
-      const { idle, look } = yield* Deliveries.make(options)
-      yield* look
-      yield* idle
-      assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
-      assert.deepStrictEqual(
-        said.filter((line) => !line.startsWith("Info")),
-        ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
-      )
-      const count = (receiver: string, outcome: string) =>
-        Effect.map(Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })), ({ count }) => count)
-      const counts = ["webhook", "command"].flatMap((to) => [count(to, "refused"), count(to, "taken")])
-      assert.deepStrictEqual(yield* Effect.all(counts), [1, 0, 0, 1])
-    }).pipe(Effect.provide(MemoryStore.layer))
+    }
+    const { idle, look } = yield* Deliveries.make(options)
+    yield* look
+    yield* idle
+    assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
+    assert.deepStrictEqual(
+      said.filter((line) => !line.startsWith("Info")),
+      ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
+    )
+    const count = (receiver: string, outcome: string) =>
+      Effect.map(Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })), ({ count }) => count)
+    const counts = ["webhook", "command"].flatMap((to) => [count(to, "refused"), count(to, "taken")])
+    assert.deepStrictEqual(yield* Effect.all(counts), [1, 0, 0, 1])
   })
 
   logged("of an incident is in the log, with receivers or without; `TurnLog` logs failed turns", function* (said) {
@@ -141,7 +131,16 @@ describe("an observation of a turn", () => {
     })
 
   It.effect("rule X12: a wait begins an incident, at the endpoint that the turn waits for", function* () {
-    assert.deepStrictEqual((yield* noticesOf((listeners) => waits(listeners))).told, ["incident-began gpt-5"])
+    const busy = { ...Observations.overloaded, message: "Busy" }
+    const { taken } = yield* noticesOf((listeners) => {
+      waits(listeners)
+      waits(listeners, { failure: busy })
+      waits(listeners, { conversationId: conversation(2), target: at("b"), failure: { ...busy, status: 503 } })
+    })
+    assert.deepStrictEqual(
+      taken.map(({ code, message, model, type }) => [type, model, message, code].join(" ")),
+      ["incident-began gpt-5 Busy 529", "incident-began b Busy 503"]
+    )
     const route = { target: at("spare") }
     const elsewhere = yield* noticesOf((listeners) =>
       waits(listeners, { directive: { _tag: "Retry", attempt: 0, delayMs: 3_600_000, retryAt: 3_600_000, route } })
@@ -171,6 +170,7 @@ describe("an observation of a turn", () => {
     const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
     waits(listeners)
     waits(listeners, { conversationId: conversation(2) })
+    waits(listeners, { target: at("gone"), directive: { _tag: "GiveUp", because: "exhausted" } })
     yield* TestClock.adjust(5 * MINUTE)
     assert.strictEqual(yield* open, 1)
     waits(listeners, { at: 5 * MINUTE }, 0)
@@ -197,9 +197,9 @@ describe("an observation of a turn", () => {
       fails(listeners, 3, "c", { error: undefined })
     })
     assert.deepStrictEqual(told.toSorted(), ["turns-failed a", "turns-failed c"])
-    const [a, c] = taken.toSorted((x, y) => (String(x.model) < String(y.model) ? -1 : 1))
-    assert.match(String(a?.message), /^\[redacted\] x+…$/)
-    assert.lengthOf(String(a?.message), 1_000)
+    const [a, c] = taken.toSorted((x, y) => (x.model < y.model ? -1 : 1))
+    assert.match(a?.message ?? "", /^\[redacted\] x+…$/)
+    assert.lengthOf(a?.message ?? "", 1_000)
     assert.strictEqual(a?.code, "529")
     assert.deepInclude(c, { reason: "unknown", message: "no error was recorded" })
   })

@@ -54,6 +54,10 @@ export const decision = (given: Partial<Observer.Decided> = {}): Observer.Decide
   ...given
 })
 
+/** A decision to wait. */
+export const retry = (at: number, delayMs: number, given: Partial<Observer.Decided> = {}): Observer.Decided =>
+  decision({ at, directive: { _tag: "Retry", attempt: 0, delayMs, retryAt: at + delayMs }, ...given })
+
 export const wait = (given: Partial<Observer.WaitEnded> = {}): Observer.WaitEnded => ({
   ...place,
   retry: 0,

@@ -29,6 +29,7 @@ const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
 const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
 const refused = { status: 401, body: "{}" }
 const KEY = "sk-planted-0123456789"
+const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
 
 /** A separate registry for each test, because metrics belong to the process. */
 const check = It.within(
@@ -234,7 +235,6 @@ describe("the retry log", () => {
       retry: { ...Service.QUICK, maxRetries: 2 },
       telemetry: { retryLog: { path: file, maxBytes: 1_000_000, keep: 1 } }
     })
-    const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
     service.provider.respond(leaky, { frames: answerFrames("openai", "Here") }, leaky, leaky, leaky)
     service.provider.respond({ frames: answerFrames("openai", "Here") })
     const id = yield* service.create()
@@ -286,7 +286,6 @@ describe("notifications", () => {
       apiKey: KEY,
       telemetry: notified(`${webhook.url}/hook`, [process.execPath, "-e", append, heard])
     })
-    const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
     service.provider.respond(leaky, leaky, leaky, { frames: answerFrames("openai", "Here") })
     yield* prompt(service, yield* service.create(), "t1")
     const lines = () => (fs.existsSync(heard) ? fs.readFileSync(heard, "utf8").split("\n").filter(Boolean) : [])

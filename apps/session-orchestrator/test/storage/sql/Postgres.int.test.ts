@@ -49,13 +49,9 @@ DeletionSuite.suite("PostgreSQL", withClient)
 /** The store of one of several processes. */
 const open = (url: Redacted.Redacted) =>
   Effect.map(Layer.build(Postgres.layer({ url })), (context) => {
-    const log = Context.get(context, TurnLog)
-    return {
-      store: Context.get(context, Store),
-      log,
-      /** Runs what writes to the log, or reads it. */
-      by: <A, E>(effect: Effect.Effect<A, E, TurnLog>) => Effect.provideService(effect, TurnLog, log)
-    }
+    /** Runs what writes to it, or reads it. */
+    const by = <A, E>(effect: Effect.Effect<A, E, Store | TurnLog>) => Effect.provide(effect, context)
+    return { by, log: Context.get(context, TurnLog), store: Context.get(context, Store) }
   })
 
 /** Retries until the database is back, as a turn does. */
@@ -92,8 +88,7 @@ describe("a PostgreSQL database", () => {
     const url = yield* database
     const runners = [yield* open(url), yield* open(url)] as const
     const [first, second] = runners
-    yield* first.store.createConversation(NumberedData.conversation(1))
-    yield* first.by(Logged.accept(NumberedData.turn(1, 1)))
+    yield* first.by(NumberedData.oneTurn)
     const RECORDS = 40
     const written = yield* Effect.forEach(
       runners,
@@ -119,8 +114,7 @@ describe("a PostgreSQL database", () => {
   It.live("Journal.J2: of two processes that write one record under one number, one gets a conflict", function* () {
     const url = yield* database
     const [first, second] = [yield* open(url), yield* open(url)]
-    yield* first.store.createConversation(NumberedData.conversation(1))
-    yield* first.by(Logged.accept(NumberedData.turn(1, 1)))
+    yield* first.by(NumberedData.oneTurn)
     const mark = { name: "step/0/tool/0/begun", value: "true" }
     const both = yield* Effect.all(
       [first, second].map(({ by }) => Effect.result(by(Logged.append(NumberedData.turnId(1), 0, [mark])))),

@@ -243,8 +243,7 @@ describe("a disk that refuses", () => {
     It.live(`a message of another shape is reported as damaged, not left out (${length} characters)`, function* () {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, function* (store, sql) {
-        yield* store.createConversation(NumberedData.conversation(1))
-        yield* Logged.accept(NumberedData.turn(1, 1))
+        yield* NumberedData.oneTurn
         const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
         yield* Logged.events(NumberedData.turnId(1), events, 0)
         yield* Logged.accept(NumberedData.turn(2, 1))
@@ -264,8 +263,7 @@ describe("a disk that refuses", () => {
   It.live("a row with a foreign value is reported as damaged, and the others are still read", function* () {
     const filename = yield* TemporaryFile.temporaryFile
     yield* withDatabase(filename, function* (store, sql) {
-      yield* store.createConversation(NumberedData.conversation(1))
-      yield* Logged.accept(NumberedData.turn(1, 1))
+      yield* NumberedData.oneTurn
       yield* Logged.accept(NumberedData.turn(2, 1))
       yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, 0)], 0)
       yield* Logged.events(NumberedData.turnId(2), [NumberedData.usage(2, 1, 0)], 0)

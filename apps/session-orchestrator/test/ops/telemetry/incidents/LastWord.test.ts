@@ -124,12 +124,8 @@ const play = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>, runners: n
       const directive = { _tag: "Retry" as const, attempt: 0, delayMs: forMs, retryAt: at + forMs }
       const answers = () => {
         world.answers.push({ at, target: Target.format(target) })
-        listeners.attempt?.({
-          ...Observations.attempt(),
-          ...place,
-          target,
-          outcome: { ...Observations.completed, endedAt: at }
-        })
+        const outcome = { ...Observations.completed, endedAt: at }
+        listeners.attempt?.(Observations.attempt({ ...place, target, outcome }))
       }
       const ends = (status: "failed" | "completed" | "aborted") => {
         const error = status === "failed" ? { error: failure } : undefined
@@ -165,17 +161,10 @@ const play = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>, runners: n
 })
 
 const check = ({ answers, failures, memory, waited }: World) => {
-  const notices = memory.notices().map((notice) => ({
-    id: String(notice["id"]),
-    incidentId: String(notice["incidentId"]),
-    type: String(notice["type"]),
-    target: `${String(notice["provider"])}/${String(notice["model"])}`,
-    reason: String(notice["reason"]),
-    text: String(notice["text"]),
-    failed: Number(notice["failed"]),
-    since: Date.parse(String(notice["since"])),
-    at: Date.parse(String(notice["at"]))
-  }))
+  const notices = memory.notices().map((notice) => {
+    const [since, at] = [Date.parse(notice.since), Date.parse(notice.at)]
+    return { ...notice, target: `${notice.provider}/${notice.model}`, since, at }
+  })
   expect(new Set(notices.map(({ id }) => id)).size).toBe(notices.length)
   const incidents = Map.groupBy(
     notices.filter(({ type }) => type !== "turns-failed"),
@@ -241,7 +230,7 @@ describe("over all scripts of failures, answers, deaths and restarts", () => {
       { ...step, kind: "fails", turn: 1, afterMs: 10_000 }
     ])
     check(world)
-    const told = world.memory.notices().map(({ failed, type }) => `${String(type)} ${String(failed)}`)
+    const told = world.memory.notices().map(({ failed, type }) => `${type} ${failed}`)
     expect(told).toEqual(["incident-began 0", "incident-ended 0", "turns-failed 1"])
   })
 })

@@ -72,6 +72,15 @@ describe("a notice of a question", () => {
     }
   )
 
+  It.effect("is written at once, of ten thousand questions at most that are asked in the meantime", function* () {
+    const added: Array<NewMessage> = []
+    const add = (messages: ReadonlyArray<NewMessage>) => Effect.sync(() => void added.push(...messages))
+    const listeners = yield* started(new SharedMemory(), { add })
+    for (let n = 0; n < 10_001; n++) listeners.event?.({ ...place, event: wait({ turnId: Ids.TurnId.make(`t${n}`) }) })
+    yield* TestClock.adjust(0)
+    assert.strictEqual(added.length, 10_000)
+  })
+
   it("has the address of its conversation in the page, where the page has one", () => {
     const bodyIn = (origin: string | undefined) => {
       const asks = { ...(wait().asks ?? assert.fail()), message: "x".repeat(601) }

@@ -23,6 +23,11 @@ interface LoggedTurn {
   end?: { readonly status: "completed" | "failed" | "aborted"; readonly at: number }
 }
 
+/** The JSON of a notice. */
+type Told = Readonly<Record<"id" | "incidentId" | "type" | "provider" | "model" | "since" | "at" | "text", string>> &
+  Readonly<Record<"reason" | "message" | "code", string>> &
+  Readonly<Record<"failed" | "waiting", number>>
+
 /** A database of incidents: what is in it, and what was added to its outbox. */
 export class SharedMemory {
   readonly rows = new Map<string, string>()
@@ -157,7 +162,7 @@ export class SharedMemory {
   notices(receiver = "webhook") {
     return this.messages
       .filter((message) => message.receiver === receiver)
-      .map(({ payload }): Readonly<Record<string, unknown>> => JSON.parse(payload ?? ""))
+      .map(({ payload }): Told => JSON.parse(payload ?? ""))
   }
 }
 

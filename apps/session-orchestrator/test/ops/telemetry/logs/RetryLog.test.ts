@@ -10,15 +10,18 @@ const surroundings: RetryLog.ServiceFacts = {
   thinkingOf: () => undefined
 }
 
+const ofDecision = (given?: Parameters<typeof Observations.decision>[0]) =>
+  RetryLog.ofDecision(Observations.decision(given), surroundings)
+
 describe("a line of the retry log", () => {
   it("rule M4: has the thinking level of the request, if one is set", () => {
     const thinking = { ...surroundings, thinkingOf: ({ model }: { readonly model: string }) => `${model}: high` }
     expect(RetryLog.ofDecision(Observations.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
-    expect(RetryLog.ofDecision(Observations.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
+    expect(ofDecision()).not.toHaveProperty("thinkingLevel")
   })
 
   it("rule A1, M4: has of a retry provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
-    expect(RetryLog.ofDecision(Observations.decision(), surroundings)).toEqual({
+    expect(ofDecision()).toEqual({
       type: "retry",
       time: "1970-01-01T00:00:02.000Z",
       provider: "openai",
@@ -45,10 +48,7 @@ describe("a line of the retry log", () => {
   it("rule A1, M4: has the target and the credential of a retry that goes to another target", () => {
     const failure = { ...Observations.overloaded, code: "overloaded_error" }
     const ofRoute = (route: Route.Route) =>
-      RetryLog.ofDecision(
-        Observations.decision({ failure, directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
-        surroundings
-      )
+      ofDecision({ failure, directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } })
     const elsewhere = ofRoute({ target: { provider: "anthropic", model: "claude" }, role: "default" })
     expect(elsewhere).toMatchObject({ provider: "openai", model: "gpt-5", to: "anthropic/claude" })
     expect(elsewhere).toMatchObject({
@@ -66,17 +66,15 @@ describe("a line of the retry log", () => {
   })
 
   it("rule M4: reports that a retry was answered, and by which target", () => {
-    const lines = RetryLog.ofAttempt(
-      Observations.attempt({ attempt: 1, retry: 0, outcome: Observations.completed }),
-      surroundings
-    )
-    expect(lines).toMatchObject([{ type: "retry_succeeded", attempt: 0, stopReason: "stop" }])
+    const answered = Observations.attempt({ attempt: 1, retry: 0, outcome: Observations.completed })
+    const line = { type: "retry_succeeded", attempt: 0, stopReason: "stop" }
+    expect(RetryLog.ofAttempt(answered, surroundings)).toMatchObject([line])
   })
 
   it("rule A1, M4: reports that there is no further retry, and why", () => {
     const failure = { reason: "quota-exhausted", message: "Used up.", retryable: true } as const
-    const exhausted = Observations.decision({ retry: 20, failure, directive: { _tag: "GiveUp", because: "exhausted" } })
-    expect(RetryLog.ofDecision(exhausted, surroundings)).toMatchObject({
+    const exhausted = { _tag: "GiveUp", because: "exhausted" } as const
+    expect(ofDecision({ retry: 20, failure, directive: exhausted })).toMatchObject({
       type: "retry_exhausted",
       attempt: 20,
       action: "abort",
@@ -84,10 +82,8 @@ describe("a line of the retry log", () => {
       logMessage: "openai/gpt-5 failed (quota-exhausted): giving up, exhausted",
       sources: ["openai/gpt-5", "quota-exhausted"]
     })
-    const refused = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "exhausted" } })
-    expect(RetryLog.ofDecision(refused, surroundings)).toMatchObject({ type: "retry_exhausted", attempt: 0 })
-    const final = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "not-retryable" } })
-    expect(RetryLog.ofDecision(final, surroundings)).toBeUndefined()
+    expect(ofDecision({ directive: exhausted })).toMatchObject({ type: "retry_exhausted", attempt: 0 })
+    expect(ofDecision({ directive: { _tag: "GiveUp", because: "not-retryable" } })).toBeUndefined()
   })
 
   it("rule M4: reports a manual retry", () => {
@@ -98,9 +94,8 @@ describe("a line of the retry log", () => {
   })
 
   it("rule A16: has of the end of a turn that met a failure its attempts, its status, and its time in the retry loop", () => {
-    expect(
-      RetryLog.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded }), surroundings)
-    ).toEqual({
+    const failed = Observations.seal({ status: "failed", error: Observations.overloaded })
+    expect(RetryLog.ofSeal(failed, surroundings)).toEqual({
       type: "turn_ended",
       time: "1970-01-01T00:00:09.000Z",
       provider: "openai",
@@ -124,14 +119,13 @@ describe("a line of the retry log", () => {
 
   it("does not exist for other observations", () => {
     expect(RetryLog.ofAttempt(Observations.attempt({ outcome: Observations.completed }), surroundings)).toEqual([])
-    const refused = Observations.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } })
-    expect(RetryLog.ofDecision(refused, surroundings)).toBeUndefined()
+    expect(ofDecision({ directive: { _tag: "GiveUp", because: "not-retryable" } })).toBeUndefined()
   })
 
   it("rule M3: reports an abort that no person asked for as such", () => {
     const failure = { ...Observations.overloaded, reason: "aborted" as const }
     const directive = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 7_000, resumes: true } as const
-    expect(RetryLog.ofDecision(Observations.decision({ failure, directive }), surroundings)).toMatchObject({
+    expect(ofDecision({ failure, directive })).toMatchObject({
       stopReason: "aborted",
       logMessage:
         "openai/gpt-5 failed (aborted, 529): retry 1 at the end of its wait, which the early attempt does not change,"
