@@ -15,7 +15,8 @@ type Refusal = { readonly message: string; readonly detail?: string }
 
 const line = (message: object) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`
 const request = (id: number, method: string, params: object) => line({ id, method, params })
-const load = (id: number) => request(id, "session/load", { sessionId, cwd: "/", mcpServers: [] })
+const load = (id: number, given: object = {}) =>
+  request(id, "session/load", { sessionId, cwd: "/", mcpServers: [], ...given })
 const prompt = (id: number, text: string) =>
   request(id, "session/prompt", { sessionId, prompt: [{ type: "text", text }] })
 
@@ -51,7 +52,10 @@ const rig = Effect.fnUntraced(function* (history: ReadonlyArray<object> = []) {
   const agent = yield* AcpAgent.run({
     version: "1.2.3",
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The calls of this client that a session makes.
-    service: { conversation: () => conversation } as unknown as Client["Service"],
+    service: {
+      conversation: () => conversation,
+      createConversation: () => Effect.succeed(conversation)
+    } as unknown as Client["Service"],
     opening: { model: "a/m" },
     models: ["a/m", "b/n"],
     input: input.readable,
@@ -90,17 +94,28 @@ const ended =
   (turn: Id) =>
     ({ ...GivenTurn.end(...end), ...turn }) as TurnEvent.TurnEvent
 
+const retried = { ...ids, type: "retry-end", success: true, attempt: 0 } as const
+
+const asks = (...names: ReadonlyArray<string>) => {
+  const asked = names.map((toolCallId) => ({ toolCallId, toolName: "look", quoted: "" }))
+  const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May it?", calls: asked } as const
+  return GivenTurn.retry({ asks })
+}
+
 const log = It.logged()
 const test = It.within(log.layer)
 
 test("a loaded session has its history first; the end of a turn or a refusal is the answer to its prompt", function* () {
-  const { calls, emit, end, next, refuse, write } = yield* rig([ids])
+  const { calls, emit, end, next, refuse, write } = yield* rig([ids, ids])
   const said = (text: string) => update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } })
   const answer = (finishReason: string) => {
     const { message, ...event } = GivenTurn.answer(finishReason)
     return { ...event, message: { ...message, finishReason } } as TurnEvent.TurnEvent
   }
   yield* write(load(1))
+  yield* emit(asks(), answer("stop"))
+  expect(yield* next(1)).toEqual([said("stop")])
+  for (let turn = 0; turn < 20; turn++) yield* Effect.promise(() => new Promise(setImmediate)) // no answer yet
   yield* emit(answer("stop"))
   expect(yield* next(2)).toEqual([said("stop"), done(1, options)])
   yield* write(load(2))
@@ -116,7 +131,12 @@ test("a loaded session has its history first; the end of a turn or a refusal is 
   ] as const) {
     yield* write(prompt(3, " /retry\n"))
     expect([...(yield* next(1)), ...(yield* calls(1))]).toEqual([commands, ["retry"]])
-    yield* emit(GivenTurn.end("aborted"), answer(finish), end)
+    yield* emit(
+      GivenTurn.end("aborted"),
+      (turn) => ({ ...retried, ...turn }) as TurnEvent.TurnEvent,
+      answer(finish),
+      end
+    )
     expect(yield* next(2)).toEqual([said(finish), answered])
   }
   for (const error of [{ message: "It is refused.", detail: "Another turn has it." }, { message: "It is refused." }]) {
@@ -131,11 +151,6 @@ test("rule X8: asks once about each tool call, and withdraws a request that was 
   const { calls, emit, end, next, write } = yield* rig()
   yield* write(load(1))
   yield* next(1)
-  const asks = (...names: ReadonlyArray<string>) => {
-    const asked = names.map((toolCallId) => ({ toolCallId, toolName: "look", quoted: "" }))
-    const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May it?", calls: asked } as const
-    return GivenTurn.retry({ asks })
-  }
   const ANSWERS = [
     ["allow", "Allow", "allow_once", { approve: true, always: false }],
     ["allow-always", "Always allow in this conversation", "allow_always", { approve: true, always: true }],
@@ -148,20 +163,23 @@ test("rule X8: asks once about each tool call, and withdraws a request that was 
     return { jsonrpc: "2.0", id, method: "session/request_permission", params: { sessionId, toolCall, options } }
   }
   const withdrawn = (requestId: number) => ({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId } })
+  const result = { ...ids, type: "tool-result", toolName: "look", output: "", isError: false } as const
   for (const [id, [optionId, , , answer]] of ANSWERS.entries()) {
     const call = { ...ids, toolCallId: optionId, toolName: "look" }
     yield* emit({ ...call, type: "tool-call", input: { id } }, asks(optionId))
     expect(yield* next(1)).toEqual([asked(id, optionId, { id })])
     yield* write(line({ id, result: { outcome: { outcome: "selected", optionId } } }))
     expect(yield* calls(1)).toEqual([["answerTool", { toolCallId: optionId, ...answer }]])
-    yield* emit({ ...call, type: "tool-result", output: "", isError: false })
+    yield* emit({ ...result, ...call })
     yield* next(1)
   }
   yield* emit(asks("allow", "two"))
   expect(yield* next(2)).toEqual([asked(4, "allow"), asked(5, "two")])
+  yield* emit(GivenTurn.answer("."), { ...result, toolCallId: "other" }, GivenTurn.delta("."))
+  expect(yield* next(7)).toMatchObject(Array.from({ length: 7 }, () => ({ method: "session/update" })))
   yield* emit(asks("two"))
   expect(yield* next(1)).toEqual([withdrawn(4)])
-  yield* emit({ ...ids, type: "retry-end", success: true, attempt: 0 })
+  yield* emit(retried)
   expect(yield* next(1)).toEqual([withdrawn(5)])
   yield* emit(asks("two"), GivenTurn.end("aborted", { queued: true }), asks("two"))
   expect(yield* next(1)).toEqual([asked(6, "two")])
@@ -178,5 +196,20 @@ test("rule X8: asks once about each tool call, and withdraws a request that was 
   yield* write(line({ id: 8, error: { code: 1, message: "No." } }) + load(3))
   yield* next(1)
   expect(log.lines).toEqual(["Warn The client did not answer about the tool call seven. No."])
+  yield* end
+})
+
+test("a client's tool servers are warned of, a cancelled request ends its turn, and a long id is cut", function* () {
+  const { calls, end, next, write } = yield* rig()
+  const mcpServers = [{ name: "one", command: "x", args: [], env: [] }]
+  log.lines.length = 0
+  yield* write(request(1, "session/new", { cwd: "/", mcpServers }) + load(2, { mcpServers }))
+  expect(yield* next(2)).toEqual([done(1, { sessionId, ...options }), done(2, options)])
+  const warning = "Warn The client's tool servers are not used: one. Tool servers are in the configuration (tools)."
+  expect(log.lines).toEqual([warning, warning])
+  const cancel = line({ method: "$/cancel_request", params: { requestId: 4 } })
+  yield* write(load(3, { sessionId: "a b".padEnd(99, "c") }) + prompt(4, "Hi") + cancel)
+  expect(yield* next(2)).toEqual([failed(3, -32602, `There is no session "${"a b".padEnd(80, "c")}".`), commands])
+  expect(yield* calls(2)).toEqual([["prompt", "Hi"], ["abort"]])
   yield* end
 })
