@@ -72,20 +72,29 @@ describe("waits without a client", () => {
       return { key, turnId, conversationId: HeldCallIds.make(key, turnId, "0") }
     }
     const find = Effect.suspend(() => waits.find(() => ({ key, isRenewable: false })))
-    waits.gaveUp(of(0), { reason: "overloaded", message: "Cut.", retryable: true }, 10)
+    const failure = { reason: "overloaded", message: "Cut.", retryable: true } as const
+    yield* waits.ended(of(0), undefined)
+    expect(yield* waits.find(() => expect.unreachable("nothing is known: no key is made"))).toBeUndefined()
+    waits.gaveUp(of(0), failure, 10)
+    expect(yield* find).toEqual({ _tag: "GaveUp", key, turnId: of(0).turnId, failure })
     yield* waits.left(of(9))
     expect(yield* find).toMatchObject({ _tag: "GaveUp", turnId: of(0).turnId })
     yield* waits.left(of(11))
     expect(yield* find).toEqual({ _tag: "Left", wait: of(11) })
-    yield* TestClock.adjust(KEPT_MS + 10)
+    yield* TestClock.adjust(KEPT_MS + 9)
+    yield* waits.ended(waitOf(1), failure)
+    expect(yield* find).toMatchObject({ _tag: "GaveUp", turnId: of(0).turnId })
+    yield* TestClock.adjust(1)
+    yield* waits.ended(waitOf(2), failure)
     expect(yield* find).toBeUndefined()
+    expect(yield* waits.find(() => ({ key: "key 1", isRenewable: false }))).toMatchObject({ turnId: "t1" })
   })
 
   It.effect(
     "rule X13: a call with a renewed login finds the last wait of the same call, under its own key",
     function* () {
       const { waits } = yield* rig
-      const keyOf = (call: string, login: string) => call.repeat(HeldCallIds.CALL_LENGTH) + login.repeat(11)
+      const keyOf = (call: string, login: string) => call.padEnd(HeldCallIds.CALL_LENGTH, "-") + login.repeat(11)
       const [first, second] = ["x", "y"].map((login, n) => ({ ...waitOf(n), key: keyOf("a", login) }))
       for (const wait of [first, second, { ...waitOf(3), key: keyOf("b", "x") }]) if (wait) yield* waits.left(wait)
       const key = keyOf("a", "z")

@@ -54,6 +54,8 @@ It.effect("the index is revalidated and its files are kept for a year", function
   const changed = yield* call({ path: "/", headers: { ...BROWSER, "if-none-match": etag } })
   expect([changed.status, changed.text]).toEqual([200, "<!doctype html><title>two</title>"])
 
+  yield* call({ path: "/assets/page-1a2b.js" })
+  rmSync(join(folder, "assets/page-1a2b.js")) // it was read once and for all
   const script = yield* call({ path: "/assets/page-1a2b.js" })
   expect([script.status, script.text]).toEqual([200, "start()"])
   expect(script.headers["content-type"]).toBe("text/javascript; charset=utf-8")
@@ -77,6 +79,8 @@ It.effect("without a built page a browser sees that it is being built, and asks 
   expect([status, headers["refresh"]]).toEqual([200, "2"])
   expect(text).toContain("is being built")
   expect(text).toContain("/docs")
+  mkdirSync(join(folder, "index.html"))
+  expect((yield* call({ path: "/", headers: BROWSER })).status).toBe(500)
 })
 
 It.effect("a browser exchanges the token for a session, which is no cookie and ends", function* () {

@@ -1,7 +1,10 @@
 import { expect } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Clock, Deferred, Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { EventEmitter } from "node:events"
 import * as SocketSession from "../../../src/http/socket/SocketSession.ts"
+import { Outlet } from "../../../src/rpc/Outlet.ts"
 import * as It from "../../It.ts"
 
 const given = fc.array(fc.record({ key: fc.constantFrom("a", "b", "c"), turns: fc.nat(5) }), {
@@ -48,4 +51,36 @@ It.effect("a command too many waits to be accepted", function* () {
   yield* Deferred.succeed(gate, undefined)
   yield* Fiber.join(second)
   yield* order.idle
+})
+
+It.effect("a client that has sent nothing for a minute is gone; what it does not take is not repeated", function* () {
+  const clock = yield* Clock.Clock
+  const log: Array<string> = []
+  const note = (what: string) => log.push(`${clock.currentTimeMillisUnsafe() / 1_000} ${what}`) > 0
+  const state = { destroyed: false, writableEnded: false, writableNeedDrain: false, received: 0 as number | undefined }
+  const stream = Object.assign(new EventEmitter(), state, { write: () => note("keep-alive"), end: () => {} })
+  const closed = Deferred.makeUnsafe<void>()
+  const session = SocketSession.run({ gates: { drain: { ended: Effect.never } } } as never, {
+    input: Stream.fromEffectDrain(Deferred.await(closed)),
+    output: new Outlet(stream),
+    received: () => stream.received,
+    destroyed: Effect.sync(() => void note("gone")),
+    origin: "a test"
+  })
+  const running = yield* Effect.forkChild(session, { startImmediately: true })
+  for (const [seconds, more] of [
+    [20, { received: 1 }],
+    [20, { received: undefined }], // while the service does not read
+    [60, { writableNeedDrain: true }],
+    [30, { writableNeedDrain: false }],
+    [70, { received: 1 }],
+    [200, {}]
+  ] as const) {
+    yield* TestClock.adjust(`${seconds} seconds`)
+    Object.assign(stream, more)
+  }
+  const beats = Array.from({ length: 18 }, (_, n) => n * 15).filter((second) => second !== 105 && second !== 120)
+  expect(log).toEqual([...beats.map((second) => `${second} keep-alive`), "270 gone"])
+  yield* Deferred.succeed(closed, undefined)
+  expect(yield* Fiber.join(running)).toBe(false)
 })

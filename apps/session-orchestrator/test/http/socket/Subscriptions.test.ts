@@ -5,7 +5,7 @@ import { TurnStopped } from "@holdfast/kernel"
 import { Clock, Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { type Frame, SubscriberTooSlow } from "../../../src/engine/conversation/Conversations.ts"
-import { feed } from "../../../src/http/socket/Subscriptions.ts"
+import { feed, Subscriptions } from "../../../src/http/socket/Subscriptions.ts"
 import * as It from "../../It.ts"
 import * as Events from "../Events.ts"
 
@@ -28,3 +28,26 @@ It.effect("rule X3: events are watched again after the last one, at once or a se
   expect(asked).toEqual(["0 ms: 0", "0 ms: 1", "1000 ms: 2", "2000 ms: 3"])
   expect([fed.pollUnsafe() !== undefined, last]).toEqual([true, 4])
 })
+
+It.effect(
+  "rule X3: a turn has the events after the client's id; a socket has 1,024 subscriptions at most",
+  function* () {
+    const sent: Array<string> = []
+    const output = { write: (bytes: Buffer) => void sent.push(...(String(bytes).match(/\{"\w+":\d/gu) ?? [])) }
+    const frames = [undefined, 1, 2, undefined, 3].map((id) => ({
+      id,
+      event: Events.of("c", "t").end,
+      json: '{"x":0}'
+    }))
+    const conversations = { watch: () => Stream.never, watchTurn: () => Stream.fromIterable(frames) }
+    const subscriptions = new Subscriptions(conversations as never, output as never, yield* Effect.scope)
+    const begin = (subject: object, after = 0) => subscriptions.begin(subject as never, { after, bare: undefined })
+    const isFull = (conversationId: string) => subscriptions.isFull({ conversationId } as never)
+    yield* begin({ conversationId: "c", turnId: "t" }, 1)
+    yield* TestClock.adjust("1 second")
+    expect(sent).toEqual(['{"x":0', '{"eventId":2', '{"x":0', '{"eventId":3'])
+    const found: Array<boolean> = []
+    for (let n = 0; found.push(isFull(`c${n}`)) <= 1_024; n++) yield* begin({ conversationId: `c${n}` })
+    expect([found.indexOf(true), isFull("c0")]).toEqual([1_024, false])
+  }
+)
