@@ -44,11 +44,8 @@ describe("holdfast turns", () => {
   const today = (hours: number, minutes: number, seconds: number) =>
     new Date(2031, 3, 1, hours, minutes, seconds).getTime()
   const waiting = turn({ state: "waiting", wait: { retry: 0, retryAt: today(22, 5, 9), leftMs: 9_000, since: 0 } })
-  const failed = turn({
-    state: "failed",
-    acceptedAt: new Date(2031, 0, 9, 1, 2, 3).getTime(),
-    endedAt: today(21, 0, 0)
-  })
+  const acceptedAt = new Date(2031, 0, 9, 1, 2, 3).getTime()
+  const failed = turn({ state: "failed", acceptedAt, endedAt: today(21, 0, 0) })
 
   const NOTE = "No service runs on this database: its turns continue when `holdfast serve` is started.\n"
 

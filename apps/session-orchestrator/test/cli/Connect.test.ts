@@ -230,11 +230,11 @@ describe("a client's file", () => {
     json: [
       "",
       "{}",
-      '{ // a comment\n  "a": 1\n}\n',
+      '{ // note\n  "a": 1\n}\n',
       '{"a":1,"b":[1,2]}',
       '{\r\n  "a": 1,\r\n}',
       "{\n\n}",
-      "{ /* a comment */ }"
+      "{ /* note */ }"
     ],
     toml: ["", 'model = "gpt-5"\r\n\r\n[profiles.a]\r\nopenai_base_url = "x"\r\n'],
     env: ["", "A=1", "A=1\nB=2\n"]

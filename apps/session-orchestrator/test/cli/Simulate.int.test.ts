@@ -36,12 +36,7 @@ const started = Effect.fnUntraced(function* (script: string, port = 0, isScreen 
 
 const post = (url: string, model: string) =>
   Effect.promise(async () => {
-    const body = JSON.stringify({
-      model,
-      stream: true,
-      max_tokens: 100,
-      messages: [{ role: "user", content: "Hello" }]
-    })
+    const body = JSON.stringify({ model, stream: true, max_tokens: 99, messages: [{ role: "user", content: "Hello" }] })
     const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
     return { status: response.status, retryAfter: response.headers.get("retry-after"), text: await response.text() }
   })

@@ -220,16 +220,12 @@ describe("a call of the gateway", () => {
   })
 
   It.live("rule X11: goes on where no person answers in time, if that is set", function* () {
+    const soon = Duration.millis(1)
     const { endpoint, service } = yield* GatewayRig.start({
       answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, ANSWER)),
       retry: {
         ...Service.QUICK,
-        spendGuard: {
-          after: Duration.millis(1),
-          maxInputTokens: 2,
-          answerWithin: Duration.millis(1),
-          unanswered: "go-on"
-        }
+        spendGuard: { after: soon, maxInputTokens: 2, answerWithin: soon, unanswered: "go-on" }
       }
     })
     const answered = yield* GatewayRig.post(service.port, CHAT, ASK, of("s-1"))

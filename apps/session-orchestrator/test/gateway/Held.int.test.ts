@@ -15,6 +15,7 @@ import * as It from "../It.ts"
 
 const ASK = { model: "m", stream: true, messages: [{ role: "user", content: "the secret prompt" }] }
 const CHAT = "/to/own/chat/completions"
+const bytes = GatewayRig.chatStream("hello")
 const KEY = { authorization: "Bearer sk-of-the-client-0123", "user-agent": "night-agent/1.2" }
 
 const until = (isTrue: () => boolean) =>
@@ -30,7 +31,6 @@ const turnsOf = (service: Effect.Success<ReturnType<typeof GatewayRig.start>>["s
 
 describe("a held call", () => {
   It.live("that succeeds at once has its bytes, and leaves nothing on disk", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
     const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
     expect([answer.status, answer.headers["x-request-id"], answer.isCut]).toEqual([200, "r-1", false])
@@ -45,7 +45,6 @@ describe("a held call", () => {
   })
 
   It.live("rule X13: waits through failures of every kind: one answer, and nothing of a failed attempt", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     const frames = (text: string) => Buffer.from(text)
     const faults: ReadonlyArray<(call: RawEndpoint.Received) => void> = [
       (call) => GatewayRig.sendError(call, 503),
@@ -66,13 +65,9 @@ describe("a held call", () => {
       database: path.join(directory, "held.db"),
       answer: (call, n) => (faults[n - 1] ?? ((call) => GatewayRig.sendStream(call, bytes)))(call)
     })
-    const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-    expect([answer.status, answer.isCut, answer.headers["x-holdfast-attempts"]]).toEqual([
-      200,
-      false,
-      String(faults.length + 1)
-    ])
-    expect(answer.body.equals(bytes)).toBe(true)
+    const { body, headers, isCut, status } = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+    expect([status, isCut, headers["x-holdfast-attempts"]]).toEqual([200, false, String(faults.length + 1)])
+    expect(body.equals(bytes)).toBe(true)
     expect(endpoint.calls.length).toBe(faults.length + 1)
     for (const call of endpoint.calls) expect(JSON.parse(String(yield* Effect.promise(() => call.body)))).toEqual(ASK)
     // The client has its last byte before the end is recorded.
@@ -94,7 +89,6 @@ describe("a held call", () => {
     ["5,000 levels", `${"[".repeat(5_000)}${"]".repeat(5_000)}`]
   ] as const) {
     It.live(`of ${kind} is held, with its bytes as they came`, function* () {
-      const bytes = GatewayRig.chatStream("hello")
       const { endpoint, service } = yield* GatewayRig.start({
         answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes))
       })
@@ -108,7 +102,6 @@ describe("a held call", () => {
   }
 
   It.live("whose model has no name that people could read goes up as it came, and is kept as unknown", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
     const models = ["m\nOK  all is well", "m".repeat(20_000), "\u202em"]
     for (const model of models) {
@@ -122,7 +115,6 @@ describe("a held call", () => {
   })
 
   It.live("has its model in reports, unless clients have made up more names than are kept", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     const { service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
     for (let n = 0; n < 205; n++) yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: `made-up-${n}` }, KEY)
     const { text } = yield* service.call({ path: "/v1/health" })
@@ -132,7 +124,6 @@ describe("a held call", () => {
   })
 
   It.live("of some megabytes is read by a thread, and held like any other", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     const { endpoint, service } = yield* GatewayRig.start({
       answer: (call, n) =>
         void call.body.then(() => (n % 2 === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)))
@@ -152,7 +143,6 @@ describe("a held call", () => {
   })
 
   It.live("is refused with 503 while the bodies of other calls take all the room", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     const { endpoint, service } = yield* GatewayRig.start({
       answer: (call, n) => n > 1 && GatewayRig.sendStream(call, bytes)
     }).pipe(Effect.provideService(BodyBudget.Bodies, new BodyBudget.BodyBudget(1_000)))
@@ -169,7 +159,6 @@ describe("a held call", () => {
   })
 
   It.live("goes on with another key of the provider, and with a model of its format, which is named", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     const { endpoint, service } = yield* GatewayRig.start({
       answer: (call) => {
         void call.body.then((body) => {
@@ -196,12 +185,8 @@ describe("a held call", () => {
     expect([first.status, first.body.equals(bytes), first.headers["x-holdfast-target"]]).toEqual([200, true, undefined])
     expect(endpoint.calls.length).toBe(2)
     // Only the bytes of the model differ.
-    const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: "big" }, word)
-    expect([other.status, other.body.equals(bytes), other.headers["x-holdfast-target"]]).toEqual([
-      200,
-      true,
-      "own/spare"
-    ])
+    const next = yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: "big" }, word)
+    expect([next.status, next.body.equals(bytes), next.headers["x-holdfast-target"]]).toEqual([200, true, "own/spare"])
     const last = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
     expect(String(last)).toBe(JSON.stringify({ ...ASK, model: "spare" }))
     expect(endpoint.calls.map(({ url }) => url)).not.toContain("/v1/messages")
@@ -212,7 +197,6 @@ describe("a held call", () => {
     [401, "is refused as its key is"]
   ] as const) {
     It.live(`rules X13, C12: with a key of its client ${what}; calls with another are sent with that`, function* () {
-      const bytes = GatewayRig.chatStream("hello")
       const [own, other] = ["Bearer sk-of-one-client-01", "Bearer sk-of-another-client"]
       const { endpoint, service } = yield* GatewayRig.start({
         answer: (call) =>
@@ -241,22 +225,17 @@ describe("a held call", () => {
     const { endpoint, service } = yield* GatewayRig.start({
       answer: (call) => GatewayRig.sendError(call, 400, { "x-why": "model" })
     })
-    const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-    expect([answer.status, answer.headers["x-why"], JSON.parse(String(answer.body))]).toEqual([
-      400,
-      "model",
-      { error: { message: "status 400", type: "x" } }
-    ])
+    const { body, headers, status } = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+    const error = { message: "status 400", type: "x" }
+    expect([status, headers["x-why"], JSON.parse(String(body))]).toEqual([400, "model", { error }])
     expect([endpoint.calls.length, yield* turnsOf(service)]).toEqual([1, []])
   })
 
   It.live(
     "rule X13: whose limit ends after its budget gets the provider's whole refusal, also the next time",
     function* () {
-      const limit = JSON.stringify({
-        type: "error",
-        error: { type: "rate_limit_error", message: "Usage limit reached" }
-      })
+      const error = { type: "rate_limit_error", message: "Usage limit reached" }
+      const limit = JSON.stringify({ type: "error", error })
       const { endpoint, service } = yield* GatewayRig.start({
         answer: ({ response }) => {
           response
@@ -345,7 +324,6 @@ describe("a held call", () => {
   })
 
   It.live("rule X13: whose body is compressed is held, goes up as it came, is known the next time", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     const plain = Buffer.from(JSON.stringify(ASK))
     const bodies: ReadonlyArray<readonly [coding: string, body: Buffer]> = [
       ["zstd", Zlib.zstdCompressSync(plain)],
@@ -374,7 +352,6 @@ describe("a held call", () => {
   })
 
   It.live("rule X4, X13: is known to commands by its client, its session, its turn and its provider", function* () {
-    const bytes = GatewayRig.chatStream("hello")
     let isUp = false
     const { service } = yield* GatewayRig.start({
       answer: (call) => (isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)),

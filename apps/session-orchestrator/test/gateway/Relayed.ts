@@ -1,6 +1,8 @@
 /** Relays one attempt as a stream of events, of a request that has nothing of a turn. */
 import type { Provider } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
+import { Dialects } from "@holdfast/providers/dialects"
+import type * as RawCall from "@holdfast/providers/raw"
 import { Ids } from "@holdfast/wire"
 import * as Relay from "../../src/gateway/Relay.ts"
 
@@ -15,7 +17,23 @@ export const UNREAD: Provider.ProviderRequest = {
   tools: []
 }
 
-export const stream = (
-  options: Parameters<typeof Relay.begin>[0]
-): ReturnType<Provider.Provider["Service"]["stream"]> =>
+type Options = Parameters<typeof Relay.begin>[0]
+
+export const CALL = { format: "chat", framing: "events", model: "m" } as const
+
+/** The options of an attempt at an endpoint, for a chat stream. */
+export const optionsOf = (send: RawCall.Send, options: Partial<Options>, url = "http://127.0.0.1:9"): Options => ({
+  send,
+  request: { url: `${url}/v1/chat/completions`, method: "POST", headers: [], body: Buffer.from("{}") },
+  dialect: Dialects.byFormat.chat,
+  call: CALL,
+  conceal: (text) => text,
+  client: {} as never,
+  own: () => [],
+  answered: () => {},
+  refused: () => {},
+  ...options
+})
+
+export const stream = (options: Options): ReturnType<Provider.Provider["Service"]["stream"]> =>
   ProviderCall.toStream((_request, world, listener) => Relay.begin(options, world, listener), UNREAD)

@@ -7,14 +7,8 @@ import * as PageSession from "../../src/http/page/PageSession.ts"
 
 const TOKEN = "a-token-of-some-length"
 
-const POLICY: Access.Policy = {
-  host: "127.0.0.1",
-  hostnames: [],
-  token: undefined,
-  maxBodyBytes: 100,
-  cors: Access.corsOf([]),
-  openPaths: []
-}
+const OPEN = { token: undefined, cors: Access.corsOf([]), openPaths: [] }
+const POLICY: Access.Policy = { ...OPEN, host: "127.0.0.1", hostnames: [], maxBodyBytes: 100 }
 
 const refusal = (
   headers: Record<string, string>,
@@ -97,14 +91,8 @@ describe("the token", () => {
     expect(bearer(session, { token: Redacted.make("another-token") })).toBe("UnauthorizedProblem")
     const [, end = "", ...rest] = session.split(".")
     const later = (Number.parseInt(end, 36) + 1).toString(36)
-    for (const forged of [
-      `page.${later}.${rest.join(".")}`,
-      `${session}x`,
-      session.slice(0, -1),
-      "page.zzzzzzzzz",
-      "page."
-    ])
-      expect([forged, bearer(forged)]).toEqual([forged, "UnauthorizedProblem"])
+    const others = [`page.${later}.${rest.join(".")}`, `${session}x`, session.slice(0, -1), "page.zzzzzzzzz", "page."]
+    for (const forged of others) expect([forged, bearer(forged)]).toEqual([forged, "UnauthorizedProblem"])
     expect(PageSession.make(token, "another", 1_000)).not.toBe(session)
     // A session begins no other one, or it would never end. It is no cookie.
     const begin = { method: "POST", url: PageSession.PATH }

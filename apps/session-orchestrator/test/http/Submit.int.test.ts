@@ -39,12 +39,8 @@ describe("Prefer: respond-async", () => {
       ["retry", undefined],
       ["retry", { turnId: "r" }]
     ] as const) {
-      const answer = yield* server.call({
-        method: "POST",
-        path: `/v1/conversations/${id}/${name}`,
-        headers: ASYNC,
-        ...defined({ body })
-      })
+      const path = `/v1/conversations/${id}/${name}`
+      const answer = yield* server.call({ method: "POST", path, headers: ASYNC, ...defined({ body }) })
       assert.strictEqual(answer.status, 202, answer.text)
       const { turnId } = JSON.parse(answer.text)
       assert.strictEqual(answer.headers.location, `/v1/turns/${turnId}`)
@@ -74,11 +70,7 @@ describe("Prefer: respond-async", () => {
   It.effect("takes a prompt of texts and files, and refuses a file with place, size and limit", function* () {
     const server = yield* TestServer.start({ maxFileBytes: 1024 })
     const id = yield* server.create
-    const file = (bytes: number) => ({
-      type: "file",
-      mediaType: "image/png",
-      data: Buffer.alloc(bytes).toString("base64")
-    })
+    const file = (n: number) => ({ type: "file", mediaType: "image/png", data: Buffer.alloc(n).toString("base64") })
     const send = (prompt: unknown, turnId = "t") =>
       Effect.map(submit(server, id, { prompt, turnId }), ({ status, text }) => ({ status, body: JSON.parse(text) }))
     const text = { type: "text", text: "What is it?" }

@@ -13,20 +13,13 @@ It.effect("the service is ready while its storage answers, its start is done and
   expect(yield* ready).toEqual({ status: "ok", retryAfter: undefined })
 
   conversations.broken.storage = true
-  expect(yield* ready).toMatchObject({
-    status: 503,
-    type: "/docs#problem-storage-unavailable",
-    detail: "The disk is full.",
-    retryAfter: "5"
-  })
+  const away = { type: "/docs#problem-storage-unavailable", detail: "The disk is full." }
+  expect(yield* ready).toMatchObject({ status: 503, ...away, retryAfter: "5" })
   conversations.broken.storage = false
 
-  yield* condition.setStarting("Turns are being taken up.")
-  expect(yield* ready).toMatchObject({
-    status: 503,
-    type: "/docs#problem-starting",
-    detail: "Turns are being taken up."
-  })
+  const detail = "Turns are being taken up."
+  yield* condition.setStarting(detail)
+  expect(yield* ready).toMatchObject({ status: 503, type: "/docs#problem-starting", detail })
   yield* condition.setStarting(undefined)
   expect((yield* call({ path: "/readyz" })).status).toBe(200)
 

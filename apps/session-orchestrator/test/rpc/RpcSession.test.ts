@@ -95,16 +95,9 @@ describe("without a turn", () => {
 
   it.effect("rule P16: the state follows the switch of automatic retries, and the model", () =>
     withSession({ scripts: [] }, function* ({ ask, conversationId }) {
+      const idle = { conversationId, status: "idle", isRetrying: false, queued: [], lastEventId: 0 } as const
       const state = (autoRetryEnabled: boolean, model = "test/m") =>
-        success("get_state", {
-          conversationId,
-          status: "idle",
-          autoRetryEnabled,
-          isRetrying: false,
-          queued: [],
-          model,
-          lastEventId: 0
-        })
+        success("get_state", { ...idle, autoRetryEnabled, model })
       assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(true))
       assert.deepStrictEqual(yield* ask({ type: "set_auto_retry", enabled: false }), success("set_auto_retry"))
       assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(false))

@@ -83,12 +83,8 @@ describe("a process that is starved", () => {
       yield* free
       assert.strictEqual(Service.shown(Service.eventsOf(yield* live.rest)), "Once")
       assert.strictEqual(Service.shown(yield* ProcessSetup.turn(service, id, "two")), "Twice")
-      assert.deepStrictEqual(yield* service.history(id), [
-        "user: one",
-        "assistant: Once",
-        "user: two",
-        "assistant: Twice"
-      ])
+      const history = ["user: one", "assistant: Once", "user: two", "assistant: Twice"]
+      assert.deepStrictEqual(yield* service.history(id), history)
       assert.strictEqual(provider.count(), 2)
       yield* service.end("SIGKILL")
       assert.deepStrictEqual(integrityOf(database), [{ integrity_check: "ok" }])

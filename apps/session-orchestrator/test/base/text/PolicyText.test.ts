@@ -162,13 +162,8 @@ describe("PolicyText", () => {
     )
     expect(changed({ maxDelay: "0 seconds" })).toBe("")
     expect(changed({ maxDelay: "1 millis" })).toBe("maxDelay: 1 ms")
-    const limits = { maxRetries: 7, maxTurns: 3, maxFailedToolSteps: 0, maxResponseCharacters: 1_000 }
-    const more = {
-      budget: { total: "1 hour", clip: true },
-      measure: "wall-clock",
-      hints: false,
-      finalReport: { schema: {} }
-    }
+    const limits = { maxRetries: 7, maxTurns: 3, maxFailedToolSteps: 0, maxResponseCharacters: 1_000, hints: false }
+    const more = { budget: { total: "1 hour", clip: true }, measure: "wall-clock", finalReport: { schema: {} } }
     const others = {
       schedule: { type: "linear", base: "1 second", increment: "2 seconds" },
       jitter: { factor: 0.254 },
@@ -203,12 +198,8 @@ describe("PolicyText", () => {
       broken,
       limit
     ])
-    expect(remarks({ reasons: { timeout: { hint: "ignore" } } })).toEqual([
-      longer,
-      "For timeout it is not followed.",
-      broken,
-      limit
-    ])
+    const ignored = remarks({ reasons: { timeout: { hint: "ignore" } } })
+    expect(ignored).toEqual([longer, "For timeout it is not followed.", broken, limit])
     expect(remarks({ measure: "wall-clock", reasons: { network: { budget: "1 minute" } } })).toContain(
       "After network there are no more than 1 m of time, within what the step has (retry.reasons; X11)."
     )

@@ -41,13 +41,7 @@ describe("a file of prompts", () => {
   })
 
   it("is refused whole, with every mistake and its line", () => {
-    const text = [
-      '{"prompt":""}',
-      "Why?",
-      '{"prompt":"a","id":"no id"}',
-      '{"prompt":"b","modell":"x"}',
-      '{"prompt":"c"}'
-    ]
+    const text = ['{"prompt":""}', "Why?", '{"prompt":"a","id":"no id"}', '{"prompt":"b","modell":0}', '{"prompt":"c"}']
     const found = problem(text.join("\n"))
     expect(found.split("\n")).toHaveLength(5)
     for (const part of ["line 1: prompt: ", "line 2: expected a JSON object", "line 3: id: ", "line 4: modell: "]) {

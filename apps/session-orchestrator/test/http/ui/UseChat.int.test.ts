@@ -7,12 +7,8 @@ import * as It from "../../It.ts"
 
 const message = (text: string, id = "m1") => ({ id, role: "user", parts: [{ type: "text", text }], metadata: { a: 1 } })
 
-const body = (text: string, more: object = {}) => ({
-  id: "chat-1",
-  messages: [message(text)],
-  trigger: "submit-message",
-  ...more
-})
+const CHAT = { id: "chat-1", trigger: "submit-message" }
+const body = (text: string, more: object = {}) => ({ ...CHAT, messages: [message(text)], ...more })
 
 /** The parts of a stream. */
 const partsOf = (text: string): ReadonlyArray<unknown> =>
