@@ -39,11 +39,23 @@ describe("POST /v1/dry-run", () => {
     assert.deepStrictEqual(times, [7_306_400, 7_306_467, 7_306_467])
     assert.match(answer.outages[0] ?? "", /^Each turn meets a 529 \(overloaded\) for 2 h by the clock/)
     assert.isAbove(answer.assumptions.length, 0)
-    assert.match(answer.svg ?? "", /^<svg [^]*>30 turns of one\/m</)
+    assert.match(answer.svg ?? "", /^<svg [^]*>30 turns of one\/m<[^]*>turn-1<[^]*>turn-30</)
     const other = yield* run({ outages: ["529 for 2h"], turns: 30, retry: { profile: "interactive" } })
     assert.deepInclude(other.report, { answered: 0, failed: 30 })
     assert.deepInclude(other.report.failures[0], { because: "max-retries", reason: "overloaded", turns: 30 })
     assert.isUndefined(other.svg)
+  })
+
+  It.live("rule X5: a new turn shares a failure only if it would try again", function* () {
+    const counts = yield* Effect.forEach([{ enabled: false }, { maxRetries: 1 }], (retry) =>
+      Effect.map(run({ outages: ["529 for 2h"], turns: 30, retry }), ({ report }) => [report.calls, report.shared])
+    )
+    assert.deepStrictEqual(counts.flat(), [30, 0, 52, 8])
+  })
+
+  It.live("rule X15: no client stays for the answer of a new turn, so an answer that is cut begins anew", function* () {
+    const { report } = yield* run({ outages: ["cut-after-3,ok"] })
+    assert.deepInclude(report, { answered: 1, calls: 2, refused: 1 })
   })
 
   It.live("rule X10: ends before long answers take all memory", function* () {

@@ -24,9 +24,10 @@ const replay = Effect.fnUntraced(function* (
   recording: Recording,
   night: Night,
   outages: ReadonlyArray<string> = [],
-  readAt = 30 * HOUR
+  readAt = 30 * HOUR,
+  mostCalls = 100_000
 ) {
-  const scene = { recording, readAt, forMs: 48 * HOUR, mostCalls: 100_000, outages: outagesOf(outages) }
+  const scene = { recording, readAt, forMs: 48 * HOUR, mostCalls, outages: outagesOf(outages) }
   const original = yield* Replay.original(scene)
   const again = Replay.replayed(configOf(night), original.calls, scene)
   while (again.run.step(1_000)) {}
@@ -87,29 +88,17 @@ describe("the outages of a dry run", () => {
   })
 
   it("are for one model, one provider, or every endpoint, the narrowest first", () => {
-    const [other, foreign] = [
-      { ...MODEL, model: "n" },
-      { provider: "two", model: "m" }
-    ]
+    const other = { ...MODEL, model: "n" }
+    const foreign = { provider: "two", model: "m" }
     const outages = of("one/m=529", "one=502", "503")
     const scripts = [MODEL, other, foreign].map((target) => OutageScripts.scriptOf(outages, target))
     assert.deepStrictEqual(scripts, ["529", "502", "503"])
     const described = (...texts: ReadonlyArray<string>) =>
       [MODEL, other, foreign].map((target) => OutageScripts.describes(of(...texts), target))
-    assert.deepStrictEqual(
-      [described("one/m=529"), described("one=529"), described("529"), OutageScripts.names(outages)],
-      [
-        [true, false, false],
-        [true, true, false],
-        [true, true, true],
-        ["one/m", "one"]
-      ]
-    )
-    const words = OutageScripts.describe(outages)
-    assert.deepStrictEqual(
-      words.map((text) => /^one(?:\/m)?: /.exec(text)?.[0]),
-      ["one/m: ", "one: ", undefined]
-    )
+    const names = [described("one/m=529"), described("one=529"), described("529"), OutageScripts.names(outages)]
+    assert.strictEqual(names.join("; "), "true,false,false; true,true,false; true,true,true; one/m,one")
+    const words = OutageScripts.describe(outages).map((text) => /^one(?:\/m)?: /.exec(text)?.[0])
+    assert.deepStrictEqual(words, ["one/m: ", "one: ", undefined])
     const refused = (...texts: ReadonlyArray<string>) => OutageScripts.read(texts)
     assert.isTrue(Result.isSuccess(refused("ok+tokens-10000")))
     const tooLong = '"ok+tokens-10001": an answer of a dry run has 10000 tokens at most.'
@@ -194,6 +183,7 @@ const record = (kind: Records.Kind, number: number, value: object) =>
   ({ kind, step: 0, number, value }) as Records.TurnRecord
 const failed = (number: number, endedAt: number, failure = overloaded) =>
   record("Attempt", number, { _tag: "Failed", content: [], endedAt, failure, contentSeen: false, spread: 0 })
+const TWO: Target.Target = { provider: "two", model: "x" }
 const bad = { ...overloaded, reason: "bad-request", retryable: false } as const
 /** A failure after the whole answer. */
 const whole = ({ number, value }: Records.TurnRecord) => record("Attempt", number, { ...Object(value), whole: true })
@@ -364,6 +354,15 @@ describe("a replay under another configuration", () => {
     assert.lengthOf(assumed(0, false), 2)
   })
 
+  It.effect("rule X10: ends after its most calls and at its end, each included", function* () {
+    const open = recordingOf(turnOf("open", [failed(0, 0)]))
+    const by: Night = { ...plain, retry: { profile: "interactive" } }
+    const endAt = (until: number, most: number) =>
+      Effect.map(replay(open, by, [], until - 48 * HOUR, most), ({ would }) => `${would.cut} ${would.endAt}`)
+    const ends = yield* Effect.all([endAt(HOUR, 2), endAt(HOUR, 3), endAt(14_000, 9), endAt(13_999, 9)])
+    assert.deepStrictEqual(ends, ["calls 6000", "undefined 14000", "undefined 14000", "time 13999"])
+  })
+
   It.effect("a turn that was aborted is aborted at the same time, unless it has ended", function* () {
     const aborted = (at: number) => turnOf("aborted", [failed(0, 0), retry(0, 2_000, 2_000)], ["aborted", at])
     const [early, late] = yield* Effect.forEach([30 * MINUTE, 40 * MINUTE], (at) =>
@@ -394,8 +393,10 @@ describe("a replay under another configuration", () => {
       ...turnOf("second", [completed(0, 16_000)], ["completed", 16_000], 1_000),
       conversationId: impatient.conversationId
     }
-    const { was, would } = yield* replay(recordingOf(impatient, second, later), plain)
+    const elsewhere = { ...turnOf("elsewhere", [completed(0, 3_000)], ["completed", 3_000], 1_000), target: TWO }
+    const { was, would } = yield* replay(recordingOf(impatient, second, elsewhere, later), plain)
     assert.strictEqual(was.turns[1]?.calls[0]?.at, 14_000)
+    assert.deepStrictEqual(would.turns[2], was.turns[2])
     // The endpoint was up for the second turn at 14 s, so the first is answered at 15 s, within 2 s as the second was.
     assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 17_000 })
     assert.deepInclude(would.turns[1]?.calls[0], { at: 17_000, usage })
@@ -441,7 +442,7 @@ describe("a replay under another configuration", () => {
       [busy, record("Decision", 0, { _tag: "GiveUp", because: "exhausted", basis: switchedOff })],
       [busy, record("Wake", 0, { type: "asked", at: 5_500, until: 7_000, asks: ASKS }), ...after],
       [calls],
-      [record("Route", 0, { route: { target: Target.parse("two/x") } }), completed(0, 9_000)]
+      [record("Route", 0, { route: { target: TWO } }), completed(0, 9_000)]
     ]
     const early = [busy, record("Wake", 0, { type: "now", early: true, at: 3_000 }), ...after]
     const held = [busy, record("Wake", 0, { type: "elapsed", heldMs: 500, at: 6_000 }), ...after]
@@ -455,26 +456,18 @@ describe("a replay under another configuration", () => {
       followed.push(`${Object.values(turns[0]?.followed ?? {}).join("-")} ${course?.calls.length} ${course?.end?.at}`)
     }
     // The decisions that were made again, when it left its record, its calls, and its end.
-    const left = [
-      "0-500 3 19499",
-      "0-500 2 9000",
-      "0-500 2 9000",
-      "0-500 2 14000",
-      "1 1 500",
-      "0-500 1 500",
-      "1 1 9000"
-    ]
-    const over = ["0-9000 1 9000", "0 1 9000", "0-500 2 8999", "1 1 9000", "1-5500 2 9000", "0-9000 2 9500"]
-    const gates = ["0-0 1 9000", "1-500 2 11500", "1-500 3 19000", "0-0 1 3500", "1 2 9000", "1 2 9000", "1 2 9000"]
-    assert.deepStrictEqual(followed, ["0 2 9000", "0 1 9000", "1 2 9000", "1 2 9000", ...left, ...over, ...gates])
+    const left = "0-500 3 19499, 0-500 2 9000, 0-500 2 9000, 0-500 2 14000, 1 1 500, 0-500 1 500, 1 1 9000"
+    const over = "0-9000 1 9000, 0 1 9000, 0-500 2 8999, 1 1 9000, 1-5500 2 9000, 0-9000 2 9500"
+    const gates = "0-0 1 9000, 1-500 2 11500, 1-500 3 19000, 0-0 1 3500, 1 2 9000, 1 2 9000, 1 2 9000"
+    const all = ["0 2 9000, 0 1 9000, 1 2 9000, 1 2 9000", left, over, gates].join(", ")
+    assert.strictEqual(followed.join(", "), all)
   })
 
   It.effect(
     "rule C12: an answer on record ends the pause of its target for other turns, a failure does not",
     function* () {
-      const there = Target.parse("two/x") ?? MODEL
       const back = [failed(0, 10_000), retry(0, 0, 10_000, { route: { target: MODEL } }), completed(1, 12_000)]
-      const moved = { ...turnOf("moved", back, ["completed", 12_000], 10_000), target: there }
+      const moved = { ...turnOf("moved", back, ["completed", 12_000], 10_000), target: TWO }
       const answers = [completed(1, 8_000), whole(failed(1, 8_000)), failed(1, 8_000, bad)]
       const followed = yield* Effect.forEach(answers, (last) => {
         const first = turnOf("t", [failed(0, 0), retry(0, 5_000, 5_000), woken(0, 5_000), last])
@@ -485,8 +478,8 @@ describe("a replay under another configuration", () => {
       })
       assert.deepStrictEqual(followed, [{ decisions: 1 }, { decisions: 1 }, { decisions: 0, leftAt: 10_000 }])
       // A rejected answer stays where it is, whether the record names that or not.
-      const stayed = yield* Effect.forEach([there, MODEL], (target) => {
-        const moves = [failed(0, 500), retry(0, 0, 500, { route: { target: there } })]
+      const stayed = yield* Effect.forEach([TWO, MODEL], (target) => {
+        const moves = [failed(0, 500), retry(0, 0, 500, { route: { target: TWO } })]
         const stays = [whole(failed(1, 1_000)), retry(1, 10_000, 11_000, { route: { target } }), woken(1, 11_000)]
         const turn = turnOf("t", [...moves, ...stays, completed(2, 12_000)], ["completed", 12_000])
         return Effect.map(

@@ -66,15 +66,10 @@ describe("the numbers and rules of a decision", () => {
   })
 
   it("have jitter and the cut of the budget, if there are any", () => {
-    assert.deepStrictEqual(retried({}), { ...PLAIN, scheduledMs: 50, rules: ["D3"] })
-    assert.deepStrictEqual(retried({ jitterMs: 0, clipped: false }), { ...PLAIN, scheduledMs: 50, rules: ["D3"] })
-    assert.deepStrictEqual(retried({ jitterMs: 1, clipped: true }), {
-      ...PLAIN,
-      scheduledMs: 50,
-      jitterMs: 1,
-      clipped: true,
-      rules: ["D3", "P5", "D1"]
-    })
+    const plain = { ...PLAIN, scheduledMs: 50, rules: ["D3"] }
+    for (const none of [{}, { jitterMs: 0, clipped: false }]) assert.deepStrictEqual(retried(none), plain)
+    const some = { jitterMs: 1, clipped: true } as const
+    assert.deepStrictEqual(retried(some), { ...plain, ...some, rules: ["D3", "P5", "D1"] })
   })
 
   it("name the rule of the schedule", () => {
@@ -117,15 +112,10 @@ describe("the numbers and rules of a decision", () => {
       return { onReason, spending }
     }
     assert.deepStrictEqual(spending({}), { onReason: undefined, spending: undefined })
-    assert.deepStrictEqual(spending({ limits }), {
-      onReason: undefined,
-      spending: { measure: "scheduled", spentMs: 7 }
-    })
-    assert.deepStrictEqual(spending({ limits: { ...limits, totalMs: 100 } }).spending, {
-      measure: "scheduled",
-      spentMs: 7,
-      totalMs: 100
-    })
+    const slept = { measure: "scheduled", spentMs: 7 }
+    assert.deepStrictEqual(spending({ limits }), { onReason: undefined, spending: slept })
+    const limited = spending({ limits: { ...limits, totalMs: 100 } })
+    assert.deepStrictEqual(limited.spending, { ...slept, totalMs: 100 })
     const ofReason = { retries: 1, sleptMs: 3, elapsedMs: 4 }
     assert.deepStrictEqual(
       spending({
@@ -137,10 +127,8 @@ describe("the numbers and rules of a decision", () => {
         onReason: { measure: "wall-clock", spentMs: 4, totalMs: 21, extendedMs: 1 }
       }
     )
-    assert.deepStrictEqual(spending({ spent: { ...spent, extendedMs: 0, onReason: ofReason }, limits }).onReason, {
-      measure: "scheduled",
-      spentMs: 3
-    })
+    const { onReason } = spending({ spent: { ...spent, extendedMs: 0, onReason: ofReason }, limits })
+    assert.deepStrictEqual(onReason, { ...slept, spentMs: 3 })
   })
 
   it("of giving up have the limit that refused", () => {

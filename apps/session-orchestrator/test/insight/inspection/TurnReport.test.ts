@@ -214,10 +214,8 @@ describe("the state of a turn", () => {
   })
 
   it("rule X15: has the files of the answer when completed: the size of one with data, the address of another", () => {
-    const [one, other] = [
-      { mediaType: "image/png", name: "a.png" },
-      { mediaType: "image/png", url: "https://files.test/b" }
-    ]
+    const one = { mediaType: "image/png", name: "a.png" }
+    const other = { mediaType: "image/png", url: "https://files.test/b" }
     const content = [
       { type: "file", ...one, data: "iVBORw0KGgo=" },
       { type: "file", ...other }

@@ -233,10 +233,7 @@ describe("PeriodTally", () => {
       const { turnWaitedMs, waited, waitedMs } = ofOne({ waits })
       return [waited, waitedMs, turnWaitedMs]
     }
-    expect([waited(60_000), waited(0)]).toEqual([
-      [1, 60_000, 60_000],
-      [0, 0, 0]
-    ])
+    expect([...waited(60_000), ...waited(0)]).toEqual([1, 60_000, 60_000, 0, 0, 0])
   })
 
   it("rule X12: does not know the end of an outage of an endpoint that no turn waits for", () => {
