@@ -17,7 +17,7 @@ export const UNREAD: Provider.ProviderRequest = {
   tools: []
 }
 
-type Options = Parameters<typeof Relay.begin>[0]
+export type Options = Parameters<typeof Relay.begin>[0]
 
 export const CALL = { format: "chat", framing: "events", model: "m" } as const
 
