@@ -172,9 +172,7 @@ describe("holdfast", () => {
       HOLDFAST_RUNNER_TOKEN: "a-token-of-the-runners-of-this-test",
       HOLDFAST_PORT: "1"
     }
-    expect(await holdfast(["run", ...model, "Hello"], { env })).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining("Hello")
-    })
+    const found = await holdfast(["run", ...model, "Hello"], { env })
+    expect(found).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
   })
 })

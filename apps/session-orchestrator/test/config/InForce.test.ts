@@ -6,10 +6,8 @@ describe("the configuration in force", () => {
   it("the first of targets in turn is the model, with any keys", () => {
     const environment = { ANTHROPIC_API_KEY: "sk-test-0123456789", GROQ_API_KEY: "sk-test-9876543210" }
     const routing = { type: "round-robin", targets: ["groq/a/b", "anthropic/c"] }
-    expect(Configurations.config({ environment, file: { retry: { routing } } }).model).toEqual({
-      provider: "groq",
-      model: "a/b"
-    })
+    const found = Configurations.config({ environment, file: { retry: { routing } } })
+    expect(found.model).toEqual({ provider: "groq", model: "a/b" })
     const model = "anthropic/d"
     expect(Configurations.config({ environment, file: { model, retry: { routing } } }).model?.model).toBe("d")
     expect(

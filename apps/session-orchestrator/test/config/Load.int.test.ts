@@ -63,10 +63,8 @@ describe("Load", () => {
 
   It.effect("a file that cannot be read does not hide other problems", function* () {
     const error = yield* Effect.flip(load("{ nonsense", { HOLDFAST_PORT: "x", HOLDFAST_MODEL: "mine/m" }))
-    expect("problems" in error && error.problems.map(({ place }) => place)).toEqual([
-      "line 1, column 3",
-      "HOLDFAST_PORT"
-    ])
+    const places = "problems" in error && error.problems.map(({ place }) => place)
+    expect(places).toEqual(["line 1, column 3", "HOLDFAST_PORT"])
   })
 
   It.effect("every problem of the file has the position of its key, one of another source has none", function* () {

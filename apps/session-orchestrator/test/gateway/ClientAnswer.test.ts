@@ -147,10 +147,8 @@ describe("a call that failed for good", () => {
 
   It.effect("rule X13: has the endpoint's own error in its stream after a head of ours", function* () {
     const minute = Duration.minutes(1)
-    expect((yield* givenUp(CALLS.messages, minute)).slice(-2)).toEqual([
-      `event: error\ndata: ${String(REFUSAL.body[0])}\n\n`,
-      "end"
-    ])
+    const frame = `event: error\ndata: ${String(REFUSAL.body[0])}\n\n`
+    expect((yield* givenUp(CALLS.messages, minute)).slice(-2)).toEqual([frame, "end"])
     const coded = { ...REFUSAL, body: [Buffer.from("coded")], decoded: REFUSAL.body }
     expect(yield* givenUp(CALLS.messages, minute, { refusal: coded })).toEqual(yield* givenUp(CALLS.messages, minute))
     expect((yield* givenUp(CALLS.responses, minute)).at(-2)).toMatch(/"error":\{"message":"Later".*"resets":7\}/u)
@@ -182,10 +180,8 @@ describe("a call that failed for good", () => {
   })
 
   It.effect("has the error in its format after a head of ours, or a cut where the format has none", function* () {
-    expect((yield* failed(CALLS.messages, Duration.minutes(1))).slice(-2)).toEqual([
-      expect.stringMatching(/^event: error\n.*Overloaded/su),
-      "end"
-    ])
+    const frames = (yield* failed(CALLS.messages, Duration.minutes(1))).slice(-2)
+    expect(frames).toEqual([expect.stringMatching(/^event: error\n.*Overloaded/su), "end"])
     expect((yield* failed(CALLS.document, Duration.minutes(10))).at(-1)).toBe("cut")
   })
 })

@@ -14,12 +14,8 @@ describe("the first attempt of a held call", () => {
     const endpoint = yield* RawEndpoint.start((call, n) =>
       n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)
     )
-    const own = {
-      type: "openai-compatible",
-      baseUrl: `${endpoint.url}/v1`,
-      apiKeyEnv: ["OWN_KEY"],
-      limits: { requestsPerMinute: 2 }
-    }
+    const limits = { requestsPerMinute: 2 }
+    const own = { type: "openai-compatible", baseUrl: `${endpoint.url}/v1`, apiKeyEnv: ["OWN_KEY"], limits }
     const { service } = yield* GatewayRig.start({ answer: () => {}, endpoint, file: { providers: { own } } })
     // A third request would wait for a minute.
     const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)

@@ -255,10 +255,8 @@ describe("a call for an answer that cannot be read", () => {
     const bodies = [Buffer.from('{"model":'), Buffer.from([0x1f, 0x8b, 0x08])]
     const json = { "content-type": "application/json" }
     const broken = yield* GatewayRig.post(service.port, path, Buffer.from('{"model":'), json)
-    const coded = yield* GatewayRig.post(service.port, path, Buffer.from([0x1f, 0x8b, 0x08]), {
-      ...json,
-      "content-encoding": "br"
-    })
+    const headers = { ...json, "content-encoding": "br" }
+    const coded = yield* GatewayRig.post(service.port, path, Buffer.from([0x1f, 0x8b, 0x08]), headers)
     for (const { body, status } of [broken, coded]) expect([status, String(body)]).toEqual([503, "busy"])
     const received = yield* Effect.promise(() => Promise.all(endpoint.calls.map(({ body }) => body)))
     expect(received).toEqual(bodies)
@@ -276,30 +274,22 @@ describe("a call that the gateway refuses", () => {
     ])
     expect(anthropic.text).toMatch(/no provider \\"nowhere\\".*There are: .*own.*claude/)
     const profile = yield* service.call({ path: "/to/own@nightly/chat/completions", body: {} })
-    expect([profile.status, JSON.parse(profile.text).error.message]).toEqual([
-      404,
-      'There is no retry profile "nightly". There are: overnight, weekly, interactive, cycling.'
-    ])
+    const messageOf = ({ status, text }: Socket.Answer) => [status, JSON.parse(text).error.message]
+    const profiles = 'There is no retry profile "nightly". There are: overnight, weekly, interactive, cycling.'
+    expect(messageOf(profile)).toEqual([404, profiles])
     const headers = { "x-holdfast-retry-profile": "weekly", "x-holdfast-retry-budget": "soon" }
     const budget = yield* service.call({ path: "/to/own/chat/completions", body: {}, headers })
-    expect([budget.status, JSON.parse(budget.text).error.message]).toEqual([
-      400,
-      'x-holdfast-retry-budget: found "soon"; expected a duration such as "8 hours".'
-    ])
+    const soon = 'x-holdfast-retry-budget: found "soon"; expected a duration such as "8 hours".'
+    expect(messageOf(budget)).toEqual([400, soon])
     const large = yield* service.call({ path: "/to/own/v1beta/models/g:generateContent", body: "x".repeat(4096) })
     expect([large.status, JSON.parse(large.text).error.code]).toEqual([413, 413])
-    const chunked = yield* service.call({
-      method: "POST",
-      path: "/to/own/files",
-      chunks: ["x".repeat(1500), "x".repeat(1500)]
-    })
+    const chunks = ["x".repeat(1500), "x".repeat(1500)]
+    const chunked = yield* service.call({ method: "POST", path: "/to/own/files", chunks })
     expect(chunked.status).toBe(413)
     const upgrade = { connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13" }
     const socket = yield* service.call({ path: "/to/own/responses", headers: upgrade })
-    expect([socket.status, JSON.parse(socket.text).error.message]).toEqual([
-      426,
-      "WebSockets do not pass here. Send the same call as an HTTP request."
-    ])
+    const asHttp = "WebSockets do not pass here. Send the same call as an HTTP request."
+    expect(messageOf(socket)).toEqual([426, asHttp])
     expect(endpoint.calls.filter(({ url }) => url !== "/base/v1/files")).toEqual([])
   })
 

@@ -151,11 +151,8 @@ describe("a held call of runners that share a database", () => {
     isUp = true
     yield* Process.eventually("the call to go on", two.call(lone), () => endpoint.calls.length - before === 8)
     const answer = yield* Fiber.join(again)
-    expect([answer.status, answer.headers["x-holdfast-call"], answer.headers["x-holdfast-attempts"]]).toEqual([
-      200,
-      left?.turnId,
-      "3"
-    ])
+    const { "x-holdfast-attempts": attempts, "x-holdfast-call": called } = answer.headers
+    expect([answer.status, called, attempts]).toEqual([200, left?.turnId, "3"])
     expect(answer.body.equals(bytes)).toBe(true)
 
     // A command reaches the runner that has the client, and the call stays given up everywhere.

@@ -43,11 +43,8 @@ describe("health", () => {
   It.live("the configuration has each key with its source, and no key of a provider", function* () {
     const service = yield* Service.start()
     const { text } = yield* service.call({ path: "/v1/configuration" })
-    assert.deepInclude(decodeConfiguration(text).entries, {
-      key: "retry.budget",
-      value: "8 h",
-      source: { from: "profile", name: "overnight" }
-    })
+    const budget = { key: "retry.budget", value: "8 h", source: { from: "profile", name: "overnight" } } as const
+    assert.deepInclude(decodeConfiguration(text).entries, budget)
     assert.include(text, "SCRIPTED_API_KEY=[redacted]")
     assert.notInclude(text, "sk-test-")
   })

@@ -92,11 +92,8 @@ describe.concurrent("a turn with tools", () => {
     assert.include(setup.offered(0), "get-sum")
     assert.notInclude(setup.offered(0), "get-env")
     assert.deepStrictEqual(setup.offered(0), setup.offered(1))
-    assert.deepStrictEqual(setup.resultsOf(1), [
-      "The sum of 1 and 2 is 3.",
-      "Echo: hi",
-      "Error: There is no tool named no."
-    ])
+    const results = ["The sum of 1 and 2 is 3.", "Echo: hi", "Error: There is no tool named no."]
+    assert.deepStrictEqual(setup.resultsOf(1), results)
     const metrics = PrometheusText.read((yield* service.call({ path: "/metrics" })).text)
     const counted = (tool: string, outcome: string) =>
       PrometheusText.valueOf(metrics, "holdfast_tool_calls_total", { tool, outcome })

@@ -33,11 +33,8 @@ describe("PolicyText", () => {
     expect(PolicyText.summary(policy({}))).toBe("21 retries over 7 h 31 m 45 s")
     const table = PolicyText.table(policy({}), 100)
     expect(table).toHaveLength(24)
-    expect(table.slice(0, 3)).toEqual([
-      "retry   wait   since the first failure",
-      "    1    5 s   5 s",
-      "    2   10 s   15 s"
-    ])
+    const head = ["retry   wait   since the first failure", "    1    5 s   5 s", "    2   10 s   15 s"]
+    expect(table.slice(0, 3)).toEqual(head)
     expect(table[21]).toBe("   21   30 m   7 h 31 m 45 s")
     expect(last({})).toBe(
       "21 retries, 7 h 31 m 45 s of waiting in all. Then the turn fails: the next wait would not fit into the budget of 8 h (retry.budget)."

@@ -234,6 +234,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
     assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
     assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
+    const far = "where refused: until: expected a moment within 365 days from now.\n"
     const invalid = 'found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
     const two = yield* holdfast(service, ["retry-now", "--client", "claude", "--session", "s"])
     assert.deepStrictEqual([two.code, two.stderr.includes("one of --tag, --client and --session")], [2, true])
@@ -242,12 +243,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       [["retry-now", "--turn", "no id"], 2, "", `holdfast: --turn: ${invalid}`],
       [["raise-limit", "0", "--conversation", "no id"], 2, "", `holdfast: --conversation: ${invalid}`],
       [["wait-until", "365 days", "--turn", "where"], 0, "where done\n", ""],
-      [
-        ["wait-until", "366 days", "--turn", "where"],
-        1,
-        "",
-        "where refused: until: expected a moment within 365 days from now.\n"
-      ],
+      [["wait-until", "366 days", "--turn", "where"], 1, "", far],
       // A turn of a conversation is no call of a program, whatever its tags are.
       [["retry-now", "--client", "night/late"], 0, "", "No waiting turn matches.\n"]
     ] as const)

@@ -63,15 +63,11 @@ describe("TurnView", () => {
       written(...step(text), ...events).filter((line) => line.includes("image/png")).length
     expect([files("He", ...step("He"), file), files("He", file, ...step("He"), file, file)]).toEqual([1, 2])
     expect([files("He", file, file, ...step("He"), file, file, file), files("He", file, answer("He"))]).toEqual([3, 1])
-    const asked = {
-      ...answer(""),
-      message: { role: "user", content: [file.file] }
-    } as unknown as TurnEvent.MessageEvent
+    const message = { role: "user", content: [file.file] }
+    const asked = { ...answer(""), message } as unknown as TurnEvent.MessageEvent
     expect(written(asked)).toEqual([])
-    expect(written(retry(), retry(), delta("Hello"))).toEqual([
-      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
-      "Hello"
-    ])
+    const wait = "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m"
+    expect(written(retry(), retry(), delta("Hello"))).toEqual([wait, "Hello"])
   })
 
   it("rule X11: a wait that asks shows its question, and the deadline of the answer", () => {

@@ -296,19 +296,9 @@ describe("a live response over a socket", () => {
         const { at } = yield* Timer.Timer
         const server = createServer((_request, response) => {
           const request = { method: "POST", response } as unknown as HttpServerRequest.HttpServerRequest
-          Effect.runFork(
-            LiveResponse.send(
-              request,
-              { at, drain },
-              {
-                contentType: "text/plain",
-                keepAlive: "alive",
-                items,
-                encode: (all) => all.join(""),
-                endless: false
-              }
-            )
-          )
+          const format = { contentType: "text/plain", keepAlive: "alive", endless: false }
+          const encode = (all: ReadonlyArray<string>) => all.join("")
+          Effect.runFork(LiveResponse.send(request, { at, drain }, { ...format, items, encode }))
         })
         yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
         yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))

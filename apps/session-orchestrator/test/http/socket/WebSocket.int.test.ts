@@ -141,10 +141,8 @@ describe("the socket", () => {
     const server = yield* TestServer.start({ maxBodyBytes: 1_024 })
     const long = yield* SocketClient.open(server.port)
     yield* long.send("x".repeat(1_025))
-    expect(yield* long.closed).toEqual({
-      code: 1009,
-      reason: "A message may have 1024 bytes at most (server.maxBodyBytes)."
-    })
+    const reason = "A message may have 1024 bytes at most (server.maxBodyBytes)."
+    expect(yield* long.closed).toEqual({ code: 1009, reason })
     const binary = yield* SocketClient.open(server.port)
     binary.socket.send(Buffer.of(0xff), { binary: false })
     expect(yield* binary.closed).toEqual({ code: 1007, reason: "A message is not UTF-8." })
