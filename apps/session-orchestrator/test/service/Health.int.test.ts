@@ -19,8 +19,7 @@ describe("health", () => {
     const service = yield* Service.start({ retry: Service.LONG, credentials: ["SECOND_KEY"] })
     service.provider.respond(OVERLOADED)
     const read = Effect.map(service.call({ path: "/v1/health" }), ({ text }) => decodeHealth(text))
-    const before = yield* read
-    const standings = before.endpoints.flatMap(({ credential, state, target }) => [target, credential, state])
+    const standings = (yield* read).endpoints.flatMap(({ credential, state, target }) => [target, credential, state])
     assert.deepStrictEqual(standings, ["scripted/m", "SCRIPTED_API_KEY", "idle", "scripted/m", "SECOND_KEY", "idle"])
     const id = yield* service.create()
     const turn = yield* service.open(ProcessSetup.request(id, "one"))

@@ -41,6 +41,5 @@ const setup = Effect.gen(function* () {
 /** A turn whose wait has been announced. */
 const waiting = Effect.fnUntraced(function* (service: Effect.Success<ReturnType<typeof Service.start>>) {
   const id = yield* service.create()
-  const live = yield* service.open(ProcessSetup.request(id, id))
-  yield* live.until("provider-retry")
+  yield* (yield* service.open(ProcessSetup.request(id, id))).until("provider-retry")
 })

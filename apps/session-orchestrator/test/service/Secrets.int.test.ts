@@ -126,9 +126,8 @@ class Evidence {
 
   /** Every file below a directory, byte by byte. */
   files(where: string, directory: string): void {
-    for (const entry of fs.readdirSync(directory, { withFileTypes: true })) {
+    for (const entry of fs.readdirSync(directory, { withFileTypes: true }))
       this.add(`${where}: ${entry.name}`, fs.readFileSync(path.join(directory, entry.name), "latin1"))
-    }
   }
 
   get all(): string {
@@ -242,9 +241,8 @@ describe("secrets", () => {
         assert.isAtLeast(provider.count(), before + ACCEPTED.length)
       }
     }
-    for (const model of ["broken/m", "away/m"]) {
+    for (const model of ["broken/m", "away/m"])
       evidence.answer(model, yield* post(yield* create({ model }), "application/x-ndjson"))
-    }
 
     // A wait, as the conversation's state shows it.
     provider.respond({ status: 429, body: { error: { message: quoted } } })
@@ -253,9 +251,8 @@ describe("secrets", () => {
     evidence.add("a wait", yield* live.until("provider-retry"))
     evidence.answer("the state of a wait", yield* service.call({ path: `/v1/conversations/${waiting}` }))
 
-    for (const page of ["/metrics", "/docs", "/openapi.json", "/healthz", "/readyz"]) {
+    for (const page of ["/metrics", "/docs", "/openapi.json", "/healthz", "/readyz"])
       evidence.answer(page, yield* service.call({ path: page }))
-    }
     const basic = `Basic ${Buffer.from(`:${TOKEN}`).toString("base64")}`
     const misuses: ReadonlyArray<Socket.Request> = [
       { path: `/nowhere?token=${encodeURIComponent(TOKEN)}` },

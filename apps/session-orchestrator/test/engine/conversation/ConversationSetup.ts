@@ -1,4 +1,5 @@
 /** Runs conversations as a whole, on a store in memory and a test clock. */
+import { it } from "@effect/vitest"
 import { type Journal, type StorageError, Timer } from "@holdfast/journal"
 import type { Provider, Toolbox } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
@@ -60,7 +61,7 @@ export interface Service {
 }
 
 /** Runs a test against a service, which is stopped after it. */
-export const withService = (
+export const withService = <A = void>(
   {
     scripts,
     provider: own,
@@ -76,7 +77,7 @@ export const withService = (
     systemPrompts = {},
     storage = MemoryStore.layer
   }: Options,
-  test: It.Body<[Service], Scope.Scope | TurnLog.TurnLog>
+  test: It.Body<[Service], Scope.Scope | TurnLog.TurnLog, A>
 ) =>
   Effect.gen(function* () {
     const provider = ScriptedProvider.make(scripts)
@@ -111,8 +112,12 @@ export const withService = (
     const conversations = yield* Effect.provide(Conversations, context)
     const held = yield* Effect.provide(HeldTurns, context)
     const stop = Scope.close(scope, Exit.void)
-    yield* Effect.fnUntraced(test)({ conversations, store: real, log: turns, provider, stop, held, condition })
+    return yield* Effect.fnUntraced(test)({ conversations, store: real, log: turns, provider, stop, held, condition })
   }).pipe(Effect.scoped, Effect.provide(storage))
+
+/** Declares a test against a service. */
+export const serving = (title: string, options: Options, test: Parameters<typeof withService>[1]): void =>
+  it.effect(title, () => withService(options, test))
 
 /** A log whose appends, each of its own, come after an effect that may refuse them. */
 export const appendsAfter =

@@ -61,12 +61,11 @@ export class CrowdedEndpoint {
           const at = yield* Clock.currentTimeMillis
           const isAnswered = this.answers(at, this.busy)
           if (!isAnswered) this.refused++
-          if (isAnswered) {
+          if (isAnswered)
             yield* Effect.acquireRelease(
               Effect.sync(() => this.busy++),
               () => Effect.sync(() => this.busy--)
             )
-          }
           yield* Effect.sleep(LATENCY_MS)
           if (!isAnswered) return refusal
           const finish = Effect.gen({ self: this }, function* () {

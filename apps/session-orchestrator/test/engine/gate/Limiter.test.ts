@@ -49,11 +49,10 @@ describe("Limiter", () => {
   it("Limiter.L2: a crowd whose calls end as they begin is admitted, and a permit is given back once", () => {
     const limiter = new Limiter({ calls: 2 }, new ManualClock())
     const permits: Array<Permit> = []
-    for (let n = 0; n < 20_000; n++) {
+    for (let n = 0; n < 20_000; n++)
       limiter.request(0, (permit) => {
         if (permits.push(permit) > 4) permit.release()
       })
-    }
     const used = [0, 0, 1, 1, 2, 3].map((nth) => {
       permits[nth]?.release()
       return `${permits.length} ${limiter.view.calls?.used}`

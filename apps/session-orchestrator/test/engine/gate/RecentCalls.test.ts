@@ -20,14 +20,13 @@ describe("RecentCalls", () => {
         const counts = new CallCounts(begin)
         let end = begin
         const at = calls.map(({ afterMs }) => (end += afterMs))
-        for (const [i, { hasFailed, model }] of calls.entries()) {
+        for (const [i, { hasFailed, model }] of calls.entries())
           counts.count({
             target: target(model),
             endedAt: at[i] ?? 0,
             failure: hasFailed ? failure : undefined,
             isAnswered: !hasFailed
           })
-        }
         const now = (at.at(-1) ?? begin) + later
         const first = Math.floor(now / MINUTE) - 59
         for (const { lastAnswerAt, lastFailure, lastHour, target } of counts.read(now)) {

@@ -53,8 +53,7 @@ const waiting = (
     function* ({ conversations, log, provider, stop }) {
       const conversationId = yield* conversations.create({})
       yield* conversations.prompt(conversationId, { prompt: "Hi", turnId })
-      const watcher = yield* watching(conversations.watchTurn(turnId))
-      yield* watcher.until("provider-retry")
+      yield* (yield* watching(conversations.watchTurn(turnId))).until("provider-retry")
       const recorded = Effect.map(log.load(turnId), commandsOf)
       const steer: SleepingTurn["steer"] = (type, id) =>
         conversations.steer(commandOf(conversationId, type, id), "a test")
@@ -100,8 +99,7 @@ describe("a command", () => {
     const again = yield* asking(steer("retry-now", "k"))
     yield* prepare
     yield* TestClock.adjust("6 seconds")
-    assert.isTrue(yield* Fiber.join(again))
-    assert.deepStrictEqual(yield* recorded, ["k"])
+    assert.deepStrictEqual([yield* Fiber.join(again), yield* recorded], [true, ["k"]])
     assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
   })
 
@@ -141,8 +139,7 @@ describe("a command", () => {
       assert.isTrue(yield* command)
       yield* held.release(c)
       yield* held.resume(c)
-      assert.isTrue(yield* command)
-      assert.deepStrictEqual(commandsOf(yield* log.load(turnId)), ["k"])
+      assert.deepStrictEqual([yield* command, commandsOf(yield* log.load(turnId))], [true, ["k"]])
     })
   )
 })
@@ -184,13 +181,10 @@ describe("a command that names no turn", () => {
           yield* prompt("a")
           assert.isTrue(yield* command("k_1"))
           yield* conversations.result(turnId)
-          for (const turn of [undefined, turnId]) {
-            assert.isTrue(yield* command("k_1", turn))
-            assert.isFalse(yield* command("k-1", turn))
-          }
+          for (const turn of [undefined, turnId])
+            assert.deepStrictEqual([yield* command("k_1", turn), yield* command("k-1", turn)], [true, false])
           yield* prompt("b")
-          assert.isTrue(yield* command("k_1"))
-          assert.strictEqual(provider.requests.length, 3)
+          assert.deepStrictEqual([yield* command("k_1"), provider.requests.length], [true, 3])
           assert.isTrue(yield* command("k-1"))
           assert.strictEqual((yield* conversations.result(Ids.TurnId.make("b"))).text, "two")
         }
@@ -224,15 +218,13 @@ describe("an abort of a queued turn", () => {
           assert.deepStrictEqual([state.status, state.turnId, state.queued], ["retrying", turnId, [c3]])
           assert.deepInclude((yield* Fiber.join(caller)).end, { status: "aborted", attempts: 0, queued: true })
           yield* watcher.until("turn-end")
-          assert.deepStrictEqual(watcher.types(), ["turn-end"])
-          assert.isFalse(yield* conversations.abort(c, b))
+          assert.deepStrictEqual([watcher.types(), yield* conversations.abort(c, b)], [["turn-end"], false])
           // Sent again it is the same turn, which has ended; and a retry is about the last turn that ran.
           assert.strictEqual(yield* conversations.prompt(c, { prompt: "Prompt b", turnId: b }), b)
           const last = (yield* store.lastTurn(c)).pipe((last) => (last._tag === "Some" ? last.value.turnId : ""))
           assert.strictEqual(last, c3)
           assert.isTrue(yield* conversations.abort(c, c3))
-          const refusal = yield* Effect.flip(conversations.retry(c, {}))
-          assert.include(refusal.message, "turn a has not ended")
+          assert.include((yield* Effect.flip(conversations.retry(c, {}))).message, "turn a has not ended")
           yield* TestClock.adjust("1 hour")
           assert.strictEqual((yield* conversations.result(turnId)).text, "one")
           assert.include((yield* Effect.flip(conversations.retry(c, {}))).message, "turn a was completed")

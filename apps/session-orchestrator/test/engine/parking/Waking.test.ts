@@ -58,9 +58,7 @@ it.effect("Waking.U1: turns that are due together are read and continue a few at
       log: recordingWakes((append, turnIds) => goingOn.during(append, turnIds.length))
     },
     function* ({ conversations }) {
-      for (const turnId of crowd) {
-        yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi", turnId })
-      }
+      for (const turnId of crowd) yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi", turnId })
       yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
       reading.most = 0
       yield* TestClock.adjust("2 minutes")

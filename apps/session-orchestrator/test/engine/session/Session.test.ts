@@ -35,19 +35,16 @@ describe("calls of one conversation", () => {
   It.effect("an error that concerns all fails the waiting calls, and no later call", function* () {
     const { behind, first, head, made, pass } = yield* line(["a", "b"])
     yield* Deferred.fail(first, away)
-    expect(yield* Fiber.join(head)).toEqual(Exit.fail(away))
-    expect(yield* behind).toEqual([Exit.fail(away), Exit.fail(away)])
+    expect([yield* Fiber.join(head), yield* behind]).toEqual([Exit.fail(away), [Exit.fail(away), Exit.fail(away)]])
     expect(made).toEqual(["first"])
-    for (const later of ["c", "d"]) {
+    for (const later of ["c", "d"])
       expect(yield* Effect.flatMap(pass(later, Effect.succeed(later)), Fiber.join)).toEqual(Exit.succeed(later))
-    }
   })
 
   It.effect("an error of one call fails that call alone", function* () {
     const { behind, first, head } = yield* line(["a", "b"])
     yield* Deferred.fail(first, taken)
-    expect(yield* Fiber.join(head)).toEqual(Exit.fail(taken))
-    expect(yield* behind).toEqual([Exit.succeed("a"), Exit.succeed("b")])
+    expect([yield* Fiber.join(head), yield* behind]).toEqual([Exit.fail(taken), [Exit.succeed("a"), Exit.succeed("b")]])
   })
 
   It.effect("an interrupted call does not block the line", function* () {

@@ -85,8 +85,7 @@ describe("a turn's life", () => {
           if (session.isIdle) assert.deepStrictEqual(Object.values(turn.holds).filter(Boolean), [])
         }
         turn.end(Exit.void)
-        assert.isTrue(session.isIdle)
-        assert.isTrue(lender.lent.every(({ count }) => count.returned === 1))
+        assert.deepStrictEqual([session.isIdle, lender.lent.every(({ count }) => count.returned === 1)], [true, true])
       }),
     { numRuns: 500 }
   )

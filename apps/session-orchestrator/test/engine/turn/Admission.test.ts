@@ -105,8 +105,7 @@ gated("rule X1, X5: the record of a wait has what the gate keeps of the turn, bu
 })
 
 gated("Admission.A1: a wait that a person's command ends gives its ticket back, or has one for the call", function* () {
-  const gates = yield* Gates.Gates
-  const gatekeeper = gates.of(request) ?? expect.fail("it has no gate")
+  const gatekeeper = (yield* Gates.Gates).of(request) ?? expect.fail("it has no gate")
   const { turnId } = request
   const awaited = { gatekeeper, turnId, since: 0, waitMs: 5, notBefore: 0, isWanted: false, mayShare: true }
   const by = { commandId: "c", origin: "a test" }
@@ -118,10 +117,8 @@ gated("Admission.A1: a wait that a person's command ends gives its ticket back, 
     turn.stop()
     return underway
   }
-  expect(underwayAfter({ type: "until", until: 9_000, by })).toBe(0)
-  expect(underwayAfter({ type: "now", by })).toBe(1)
-  expect(underwayAfter({ type: "elapsed" })).toBe(1)
-  expect(gatekeeper.view.underway).toBe(0)
+  expect([underwayAfter({ type: "until", until: 9_000, by }), underwayAfter({ type: "now", by })]).toEqual([0, 1])
+  expect([underwayAfter({ type: "elapsed" }), gatekeeper.view.underway]).toEqual([1, 0])
 })
 
 describe("a call to a provider with limits", () => {
@@ -168,8 +165,7 @@ describe("a call to a provider with limits", () => {
     const waiting = yield* attempt(service, gates, gatekeeper?.admit())
     expect(gatekeeper?.view.underway).toBe(2)
     yield* Fiber.interrupt(waiting)
-    expect(gatekeeper?.view.underway).toBe(1)
-    expect(gates.limiterOf("own")?.waiting).toBe(0)
+    expect([gatekeeper?.view.underway, gates.limiterOf("own")?.waiting]).toEqual([1, 0])
   })
 
   oneAtOnce("shares a failure that is beyond doubt when it gets its permit", function* () {
@@ -220,10 +216,8 @@ describe("a call to a provider with limits", () => {
     const by = { commandId: "c", origin: "a test" }
     const now = wake({ type: "now", by })
     // The order holds for one attempt, and only while nothing has followed it.
-    expect(yield* callsOf(now)).toBe(1)
-    expect(yield* callsOf(now, wake({ type: "elapsed" }, 1))).toBe(0)
+    expect([yield* callsOf(now), yield* callsOf(now, wake({ type: "elapsed" }, 1))]).toEqual([1, 0])
     expect(yield* callsOf(wake({ type: "now", early: true, by: wakeEarly({ isProbe: false }).by }))).toBe(0)
-    expect(yield* callsOf()).toBe(0)
-    expect(gatekeeper?.view.underway).toBe(0)
+    expect([yield* callsOf(), gatekeeper?.view.underway]).toEqual([0, 0])
   })
 })

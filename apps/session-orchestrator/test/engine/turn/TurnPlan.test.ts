@@ -31,9 +31,7 @@ const providers = (provider: ReturnType<typeof ScriptedProvider.make>): Provider
 describe("the plans of an orchestrator", () => {
   it("turns of one policy share a plan, and those that are submitted another", () => {
     const plans = TurnPlan.make(providers(ScriptedProvider.make([])))
-    for (const isSubmitted of [false, true]) {
-      assert.strictEqual(plans(policy, isSubmitted), plans(policy, isSubmitted))
-    }
+    for (const isSubmitted of [false, true]) assert.strictEqual(plans(policy, isSubmitted), plans(policy, isSubmitted))
     assert.notStrictEqual(plans(policy, true), plans(policy, false))
   })
 
