@@ -107,7 +107,7 @@ const begin = (clock = new ManualClock()) => ({ clock, gatekeeper: new Gatekeepe
 const play = (happenings: ReadonlyArray<Happening>) => {
   const { clock, gatekeeper } = begin()
   const turns: Array<Turn> = []
-  for (const happening of happenings) {
+  for (const happening of happenings)
     switch (happening.type) {
       case "enter":
         turns.push(new Turn(clock, gatekeeper, happening.waitMs, happening.kind))
@@ -125,7 +125,6 @@ const play = (happenings: ReadonlyArray<Happening>) => {
       default:
         act(happening.type, turns[happening.nth])
     }
-  }
   return { clock, gatekeeper, turns }
 }
 
@@ -173,13 +172,11 @@ const kindsOf = (turns: ReadonlyArray<Turn>) =>
 describe("a gatekeeper", () => {
   it("rule X5: a turn that waits alone keeps its schedule, days after a crowd has given up", () => {
     const { clock, gatekeeper } = begin()
-    const crowd = Array.from({ length: 40 }, () => refused(clock, gatekeeper))
-    for (const turn of crowd) turn.leave()
+    for (const turn of Array.from({ length: 40 }, () => refused(clock, gatekeeper))) turn.leave()
     clock.move(2 * 86_400_000)
     const alone = refused(clock, gatekeeper)
     clock.move(HALF_AN_HOUR)
-    expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
-    expect(gatekeeper.view.phase).toBe("open")
+    expect([wokenAfter(alone), gatekeeper.view.phase]).toEqual([HALF_AN_HOUR, "open"])
   })
 
   it("rule X5: a turn is woken early into free room, and one whose time comes at a full endpoint is held until a place is free", () => {
@@ -253,16 +250,21 @@ describe("a gatekeeper", () => {
 
   it("rule X5: a view has the last answer, the refusal after it, the room, and a call that is under way", () => {
     const { clock, gatekeeper } = begin()
-    const ticket = gatekeeper.admit()
+    const turnId = Ids.TurnId.make("t")
+    const ticket = gatekeeper.admit(turnId)
     clock.move(1_000)
     const other = gatekeeper.begin(undefined)
     clock.move(1_000)
     other.answered()
     clock.move(1_000)
     ticket.spend()
-    gatekeeper.begin(undefined, ticket).failed(overloaded)
+    gatekeeper.begin(turnId, ticket).failed(overloaded)
     const { answeredAt, last, room, underway } = gatekeeper.view
     expect([answeredAt, last, room, underway]).toEqual([1_002_000, { failure: overloaded, at: 1_003_000 }, 3, 1])
+    // Sleepers.S2: there was no answer since its call began, though there was one since it was admitted.
+    const turn = new Turn(clock, gatekeeper, 60_000, "plain", turnId)
+    clock.move(60_000)
+    expect(wokenAfter(turn)).toBe(60_000)
   })
 
   it("rule X5: a turn that is woken as a probe is marked as one", () => {
@@ -293,8 +295,7 @@ describe("a gatekeeper", () => {
     full(gatekeeper, 3)
     const turn = new Turn(clock, gatekeeper, 0, "plain")
     clock.move(Gate.HOLD_LIMIT_MS - 1)
-    expect(turn.tickets).toEqual([])
-    expect(turn.holds).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 480_000, 960_000])
+    expect([turn.tickets, turn.holds]).toEqual([[], [15_000, 30_000, 60_000, 120_000, 240_000, 480_000, 960_000]])
     clock.move(1)
     expect(wokenAfter(turn)).toBe(Gate.HOLD_LIMIT_MS)
     clock.move(Gate.HOLD_LIMIT_MS)
@@ -316,8 +317,7 @@ describe("a gatekeeper", () => {
     const turns = Array.from({ length: 12 }, () => refused(clock, gatekeeper))
     gatekeeper.begin(undefined).answered()
     for (let round = 0; round < turns.length; round++) for (const turn of turns) act("give-back", turn)
-    expect(turns.every(({ tickets }) => tickets.length === 1)).toBe(true)
-    expect(gatekeeper.view.underway).toBe(1)
+    expect([turns.every(({ tickets }) => tickets.length === 1), gatekeeper.view.underway]).toEqual([true, 1])
   })
 
   it("rule X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
@@ -400,8 +400,7 @@ describe("a gatekeeper", () => {
             turn.tickets[0]?.ticket.giveBack()
           }
         }
-        expect(gatekeeper.isIdle).toBe(true)
-        expect(clock.size).toBe(0)
+        expect([gatekeeper.isIdle, clock.size]).toEqual([true, 0])
       }
     )
   })

@@ -89,8 +89,7 @@ describe("rule C10: a defect of the service while it runs a turn", () => {
         // The clock stands still: the abort does not wait for the next run.
         assert.isTrue(yield* conversations.abort(c))
         const { end } = Option.getOrThrow(yield* store.turn(id("a")))
-        assert.strictEqual(end?.status, "aborted")
-        assert.isUndefined(end?.error)
+        assert.deepStrictEqual([end?.status, end?.error], ["aborted", undefined])
       }
     )
   )
@@ -197,8 +196,7 @@ describe("a conversation", () => {
         yield* Fiber.join(prompt)
         assert.isFalse((yield* conversations.state(c)).autoRetryEnabled)
         const { end } = yield* conversations.result(id("a"))
-        assert.strictEqual(end.status, "failed")
-        assert.strictEqual(end.attempts, 1)
+        assert.deepStrictEqual([end.status, end.attempts], ["failed", 1])
       }
     )
   })
@@ -214,9 +212,9 @@ describe("a conversation", () => {
         yield* conversations.prompt(c, { prompt: "1", turnId: id("a") })
         yield* conversations.prompt(c, { prompt: "2", turnId: id("b") })
         yield* Deferred.await(reached)
-        assert.deepStrictEqual(yield* conversations.counts, { running: 1, retrying: 0, queued: 1 })
         yield* conversations.change({ type: "set-model", conversationId: c, model: other })
         yield* conversations.prompt(c, { prompt: "3", turnId: id("c") })
+        assert.deepStrictEqual(yield* conversations.counts, { running: 1, retrying: 0, queued: 2 })
         yield* conversations.abort(c)
         yield* conversations.result(id("c"))
         const targets = provider.requests.map(({ target }) => Target.format(target))
@@ -255,8 +253,7 @@ describe("a conversation", () => {
         yield* conversations.prompt(c, { prompt: "And?", turnId: id("b") })
         yield* conversations.result(id("b"))
         assert.strictEqual(yield* conversations.retry(c, { turnId: id("r") }), id("r"))
-        assert.strictEqual((yield* conversations.result(id("r"))).text, "whole")
-        assert.strictEqual(provider.requests.length, 3)
+        assert.deepStrictEqual([(yield* conversations.result(id("r"), c)).text, provider.requests.length], ["whole", 3])
         assert.strictEqual((yield* Effect.flip(conversations.retry(c, {})))._tag, "TurnConflict")
         // Another id is another retry, of a turn that was answered.
         assert.strictEqual((yield* Effect.flip(conversations.retry(c, { turnId: id("s") })))._tag, "TurnConflict")
@@ -283,9 +280,12 @@ describe("a conversation with settings of its own", () => {
 
   it.effect("rule P3: is refused unread if they are longer than any settings", () =>
     withService({ scripts: [] }, function* ({ conversations }) {
-      const delays = Array.from({ length: 50_000 }, () => "5 seconds")
-      const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
-      assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
+      const refusal = (n: number) => Effect.flip(conversations.create({ retry: { profil: "x".repeat(n - 13) } }))
+      for (const length of [65_537, 600_040]) {
+        const expected = `retry: it has ${length} characters as JSON; expected 65536 at most.`
+        assert.strictEqual((yield* refusal(length)).message, expected)
+      }
+      assert.match((yield* refusal(65_536)).message, /^retry\.profil: unknown key\./)
     })
   )
 
@@ -302,6 +302,7 @@ describe("a conversation with settings of its own", () => {
           Effect.map(Effect.flip(conversations.create(options)), ({ message }) => message)
         const noPrompt = 'system.name: there is no system prompt "toString"; the configuration has reviewer.'
         assert.strictEqual(yield* refusal({ system: { name: "toString" } }), noPrompt)
+        assert.match(yield* refusal({ model: "nowhere/m" }), /^model: expected .*\(test\), got "nowhere\/m"\.$/)
         const noServer = 'tools[0]: there is no tool server "search"; the configuration has no `tools`.'
         assert.strictEqual(yield* refusal({ tools: ["search"] }), noServer)
       }

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { StorageError } from "@holdfast/journal"
 import type { Profile } from "@holdfast/policy"
-import { type ConversationState, Ids } from "@holdfast/wire"
+import { type ConversationState, type Failure, Ids } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { TurnLog } from "../../../src/storage/TurnLog.ts"
@@ -11,9 +11,13 @@ import { asking, waits, watching, withService } from "../conversation/Conversati
 
 const { emits, overloaded } = ScriptedProvider
 
+/** Of targets in turn each is asked at once, unless it could not be reached. */
+const error = ({ routing }: Profile.RetrySettings): Failure.Failure =>
+  routing?.type === "round-robin" ? { reason: "network", message: "Reset", retryable: true } : overloaded
+
 /** The waits of a turn whose provider stays overloaded: the state of each, until the turn has failed. */
 const statesOf = (retry: Profile.RetrySettings, check: (states: ReadonlyArray<ConversationState.RetryState>) => void) =>
-  withService({ scripts: Array.from({ length: 60 }, () => emits(overloaded)), retry }, function* ({ conversations }) {
+  withService({ scripts: Array.from({ length: 60 }, () => emits(error(retry))), retry }, function* ({ conversations }) {
     const c = yield* conversations.create({})
     const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: Ids.TurnId.make("a") })
     const ended = yield* asking(conversations.result(turnId))
@@ -45,7 +49,10 @@ const CASES: ReadonlyArray<readonly [name: string, retry: Profile.RetrySettings]
     "a limit of the longest wait",
     { schedule: { type: "exponential", base: Duration.seconds(2), factor: 3 }, maxDelay: Duration.minutes(1) }
   ],
-  ["limits of one reason", { reasons: { overloaded: { maxRetries: 3 } } }]
+  ["limits of one reason", { reasons: { overloaded: { maxRetries: 3 } } }],
+  ["more retries than a night has", waits(...Array.from({ length: 40 }, () => 1))],
+  ["a chain without targets", { ...waits(2, 2), routing: { type: "fallback-chain", chains: { default: [] } } }],
+  ["one target in turn", { ...waits(2, 2), routing: { type: "round-robin", targets: ["test/m"] } }]
 ]
 
 describe("the waits that follow the present one", () => {
@@ -55,8 +62,9 @@ describe("the waits that follow the present one", () => {
         assert.isAbove(states.length, 1)
         const delays = states.map(({ delayMs }) => delayMs)
         for (const [index, { upcoming }] of states.entries()) {
-          assert.deepStrictEqual(upcoming?.delaysMs, delays.slice(index + 1))
-          assert.isDefined(upcoming?.because)
+          const left = delays.slice(index + 1)
+          assert.deepStrictEqual(upcoming?.delaysMs, left.slice(0, 32))
+          assert.strictEqual(upcoming?.because === undefined, left.length > 32)
           assert.isUndefined(upcoming?.jitter)
         }
       })
@@ -76,8 +84,12 @@ describe("the waits that follow the present one", () => {
     })
   )
 
-  it.effect("rule D13: are left out where a router may choose another target", () =>
-    statesOf({ ...waits(2, 2), routing: { type: "fallback-chain", chains: { default: ["test/other"] } } }, (states) => {
+  it.effect.each<[NonNullable<Profile.RetrySettings["routing"]>]>([
+    [{ type: "fallback-chain", chains: { default: ["test/other"] } }],
+    [{ type: "round-robin", targets: ["test/m", "test/other"] }]
+  ])("rule D13: are left out where a router may choose another target", ([routing]) =>
+    statesOf({ ...waits(2, 2), routing }, (states) => {
+      assert.isNotEmpty(states)
       assert.deepStrictEqual(
         states.map(({ upcoming }) => upcoming),
         states.map(() => undefined)
@@ -93,8 +105,7 @@ describe("the waits that follow the present one", () => {
     return withService({ scripts: [emits(overloaded)], retry: waits(1), log }, function* ({ conversations }) {
       const c = yield* conversations.create({})
       const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: Ids.TurnId.make("a") })
-      const watcher = yield* watching(conversations.watchTurn(turnId))
-      yield* watcher.until("provider-retry")
+      yield* (yield* watching(conversations.watchTurn(turnId))).until("provider-retry")
       isAway = true
       const { retry, status } = yield* conversations.state(c)
       assert.deepStrictEqual([status, retry?.attempt, retry?.upcoming], ["retrying", 0, undefined])

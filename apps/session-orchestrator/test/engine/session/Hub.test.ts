@@ -4,7 +4,7 @@ import { TurnStopped } from "@holdfast/kernel"
 import { Push } from "@holdfast/kernel/host"
 import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, Pull, Result } from "effect"
-import { Backlog, MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
+import { Backlog } from "../../../src/engine/session/Backlog.ts"
 import { ConversationNotFound, type Frame } from "../../../src/engine/conversation/Conversations.ts"
 import { Hub, type Subscriber } from "../../../src/engine/session/Hub.ts"
 import type { StoredEvent } from "../../../src/storage/Stored.ts"
@@ -81,8 +81,7 @@ describe("a hub", () => {
     hub.persisted([stored(1), stored(2)])
     hub.persisted([stored(2), stored(3)])
     hub.persisted([stored(1)])
-    assert.deepStrictEqual(textsOf(subscriber.take()), [1, 2, 3])
-    assert.strictEqual(hub.lastId, 3)
+    assert.deepStrictEqual([textsOf(subscriber.take()), hub.lastId], [[1, 2, 3], 3])
     hub.restarted()
     assert.isUndefined(hub.lastId)
     // Before the turn has repeated its events, those of another one are no news of how far it is.
@@ -90,8 +89,7 @@ describe("a hub", () => {
     hub.persisted([stored(2)])
     hub.beside([stored(2), stored(3)])
     hub.persisted([stored(3)])
-    assert.deepStrictEqual(textsOf(subscriber.take()), [9, 2, 3])
-    assert.strictEqual(hub.lastId, 3)
+    assert.deepStrictEqual([textsOf(subscriber.take()), hub.lastId], [[9, 2, 3], 3])
   })
 
   it("Hub.H4: drops in-progress events that were on disk before, unless an event has passed since or a wait is in progress", () => {
@@ -168,8 +166,7 @@ describe("a hub", () => {
     }
     assert.deepStrictEqual(textsOf(others.take()), ["a"])
     hub.live(delta("b"))
-    assert.deepStrictEqual(textsOf(others.take()), ["b"])
-    assert.deepStrictEqual([all.take(), its.take()], [[], []])
+    assert.deepStrictEqual([textsOf(others.take()), all.take(), its.take()], [["b"], [], []])
     // The events in progress were void.
     assert.deepStrictEqual(textsOf(hub.subscribe().take()), ["b"])
     // The conversation is deleted.
@@ -192,8 +189,7 @@ describe("a hub", () => {
     await microtasks()
     assert.strictEqual(woken(), 128)
     for (let n = 0; n < 5; n++) await loopTurn()
-    assert.deepStrictEqual(listeners[0]?.chunks, [["a"], ["b"]])
-    assert.deepStrictEqual(listeners[149]?.chunks, [["a", "b"]])
+    assert.deepStrictEqual([listeners[0]?.chunks, listeners[149]?.chunks], [[["a"], ["b"]], [["a", "b"]]])
     for (const { chunks } of listeners) assert.deepStrictEqual(chunks.flat(), ["a", "b"])
     // A frame that arrives when all are awake wakes them again.
     hub.live(delta("c"))
@@ -209,19 +205,22 @@ describe("a subscriber", () => {
       const hub = new Hub()
       if (first > 0) hub.live(ofLength(first))
       const subscriber = hub.subscribe()
-      for (const length of lengths) hub.live(ofLength(length))
+      for (const length of lengths) void (length === 0 ? subscriber.take() : hub.live(ofLength(length)))
       await microtasks()
       return endOf(subscriber)
     }
-    const behind = MAX_BEHIND / MIB
-    const full = Array.from({ length: behind }, () => MIB)
+    const full = [MIB, MIB, MIB, MIB]
     assert.isArray(await sent(0, ...full))
     assert.include(String(await sent(0, ...full, 200)), "too far behind")
     assert.isArray(await sent(MIB, ...full.slice(1)))
     assert.include(String(await sent(MIB, ...full)), "too far behind")
     assert.include(String(await sent(200, ...full)), "too far behind")
     // One event counts as a quarter at most.
-    assert.isArray(await sent(0, 3 * MIB, 3 * MIB, 3 * MIB, 3 * MIB))
+    const large = full.map((length) => 3 * length)
+    assert.isArray(await sent(0, ...large))
+    assert.include(String(await sent(0, ...large, MIB)), "too far behind")
+    // What it has read does not count.
+    assert.isArray(await sent(0, ...full, 0, ...full))
   })
 
   it("gets the events in progress first, and then new ones, one by one or together", async () => {
@@ -229,10 +228,8 @@ describe("a subscriber", () => {
     hub.live(delta("a"))
     const [piecewise, whole] = [hub.subscribe(), hub.subscribe()]
     hub.live(delta("b"))
-    assert.deepStrictEqual(await endOf(piecewise), ["a"])
-    assert.deepStrictEqual(await endOf(piecewise), ["b"])
-    assert.deepStrictEqual(textsOf(whole.take()), ["a", "b"])
-    assert.deepStrictEqual(whole.take(), [])
+    assert.deepStrictEqual([await endOf(piecewise), await endOf(piecewise)], [["a"], ["b"]])
+    assert.deepStrictEqual([textsOf(whole.take()), whole.take()], [["a", "b"], []])
     const { chunks, fiber } = listening(piecewise)
     hub.live(delta("c"))
     await microtasks()
@@ -322,15 +319,17 @@ describe("a subscriber that is pushed to", () => {
 
 it("Backlog.B2: whoever is far behind takes the same whole pages, and what was taken does not grow", () => {
   const backlog = new Backlog()
-  const readers = [backlog.join(), backlog.join()]
-  const page = [8_191, 8_192, 8_192, 8_193, 1].map((length, id) => ({ event: delta(""), json: "".padEnd(length), id }))
-  for (const frame of page) backlog.push(frame)
+  const [late, ...readers] = [backlog.join(), backlog.join(), backlog.join()]
+  const lengths = [8_190, 8_192, 8_192, 8_193, 1, 1]
+  const page = lengths.map((length, id) => ({ event: delta(""), json: "".padEnd(length), id }))
+  const firsts = page.map((frame) => (backlog.push(frame), frame.id === 0 ? backlog.takeSome(late) : []))
+  assert.deepStrictEqual(firsts.flat(), page.slice(0, 1))
   const [left, right] = readers.map((reader) => backlog.takeSome(reader))
-  assert.deepStrictEqual(left, page.slice(0, 4))
+  assert.deepStrictEqual(left, page.slice(0, 5))
   assert.strictEqual(left, right)
   const taken = readers.map((reader) => backlog.takeSome(reader))
-  backlog.push({ event: delta(""), json: "", id: 5 })
-  assert.deepStrictEqual(taken, [page.slice(4), page.slice(4)])
+  backlog.push({ event: delta(""), json: "", id: 6 })
+  assert.deepStrictEqual([...taken, backlog.takeSome(late)], [page.slice(5), page.slice(5), page.slice(1, 5)])
   assert.deepStrictEqual(backlog.take(backlog.join()), [])
 })
 
@@ -345,5 +344,8 @@ it("Backlog.B1: keeps no frame that every reader has taken, though one of them i
   assert.isAtMost(backlog.kept, 128)
   backlog.leave(left)
   backlog.take(right)
+  assert.strictEqual(backlog.kept, 0)
+  backlog.leave(right)
+  backlog.push({ event: delta(""), json: "", id: 0 })
   assert.strictEqual(backlog.kept, 0)
 })
