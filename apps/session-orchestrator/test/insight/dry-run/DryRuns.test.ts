@@ -38,24 +38,35 @@ describe("POST /v1/dry-run", () => {
     const times = [firstAnswerAt, lastAnswerAt, endedAt].map((at) => at - startedAt)
     assert.deepStrictEqual(times, [7_306_400, 7_306_467, 7_306_467])
     assert.match(answer.outages[0] ?? "", /^Each turn meets a 529 \(overloaded\) for 2 h by the clock/)
-    assert.isAbove(answer.assumptions.length, 0)
+    const assumed = "One process runs all turns, no client watches or sends a command, and a tool succeeds at once."
+    assert.deepStrictEqual(answer.assumptions, [assumed])
     assert.match(answer.svg ?? "", /^<svg [^]*>30 turns of one\/m<[^]*>turn-1<[^]*>turn-30</)
     const other = yield* run({ outages: ["529 for 2h"], turns: 30, retry: { profile: "interactive" } })
     assert.deepInclude(other.report, { answered: 0, failed: 30 })
     assert.deepInclude(other.report.failures[0], { because: "max-retries", reason: "overloaded", turns: 30 })
     assert.isUndefined(other.svg)
+    // A simulated provider stands for a real one, with a gate.
+    const providers: Values["providers"] = new Map([["simulated", { type: "simulated", name: "simulated" }]])
+    const simulated = { model: { provider: "simulated", model: "steady" }, providers }
+    const { shared } = (yield* run({ outages: ["529 for 2h"], turns: 30 }, NO_RECORD, simulated)).report
+    assert.strictEqual(shared, counts.shared)
   })
 
   It.live("rule X5: a new turn shares a failure only if it would try again", function* () {
     const counts = yield* Effect.forEach([{ enabled: false }, { maxRetries: 1 }], (retry) =>
-      Effect.map(run({ outages: ["529 for 2h"], turns: 30, retry }), ({ report }) => [report.calls, report.shared])
+      Effect.map(run({ outages: ["one=529 for 2h"], turns: 30, retry }), ({ report }) => [report.calls, report.shared])
     )
     assert.deepStrictEqual(counts.flat(), [30, 0, 52, 8])
   })
 
   It.live("rule X15: no client stays for the answer of a new turn, so an answer that is cut begins anew", function* () {
     const { report } = yield* run({ outages: ["cut-after-3,ok"] })
-    assert.deepInclude(report, { answered: 1, calls: 2, refused: 1 })
+    assert.deepInclude(report, { turns: 1, answered: 1, calls: 2, refused: 1 })
+  })
+
+  It.live("rule X10: ends after 48 hours, unless others are asked for", function* () {
+    const { report } = yield* run({ outages: ["529 for 100h"], retry: { budget: "Infinity" } })
+    assert.deepInclude(report, { waiting: 1, cut: "time", endedAt: report.startedAt + 48 * 3_600_000 })
   })
 
   It.live("rule X10: ends before long answers take all memory", function* () {
@@ -83,8 +94,11 @@ describe("POST /v1/dry-run", () => {
     assert.strictEqual(answered + failed, 5)
     assert.isTrue(failures.every(({ reason }) => reason === "quota-exhausted"))
     assert.deepInclude(answer.against, { answered: 0, failed: 5 })
+    assert.lengthOf(answer.assumptions, 2)
     assert.match(answer.assumptions.join(" "), /Limits of spending \(spend\) count the tokens of the simulated answers/)
     assert.match(answer.svg ?? "", /overnight[^]*interactive/)
+    const apart = yield* run({ outages: ["529 for 1s"], turns: 2, withinMs: 3_600_000 }, NO_RECORD, { spend })
+    assert.deepInclude(apart.report, { answered: 1, failed: 1 })
     const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
     assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
   })
@@ -99,7 +113,7 @@ describe("POST /v1/dry-run", () => {
     assert.deepStrictEqual(rest, { followed: 3, decisions: 31, changed: 0, changes: [] })
     assert.deepInclude(was, { turns: 3, answered: 3, calls: 33, refused: 30, shared: 1 })
     assert.match(answer.svg ?? "", /^<svg [^]*>3 turns, replayed</)
-    const other = yield* run({ replay: { since: 0 }, ...against }, recording)
+    const other = yield* run({ replay: { since: 0 }, outages: ["two/z=ok"], ...against }, recording)
     const ended = { status: "completed", at: was.endedAt }
     const would = [14_000, 15_000, 16_000].map((at) => ({ status: "failed", at }))
     const changes = would.map((would, n) => ({ turnId: `turn-${n}`, was: ended, would }))
@@ -109,6 +123,9 @@ describe("POST /v1/dry-run", () => {
     const limited = yield* run({ replay: { since: 0 } }, recording, { spend })
     const reached = "A limit of spending (spend) is reached where the record has it, and nowhere else."
     assert.include(limited.assumptions, reached)
+    assert.notInclude(other.assumptions, reached)
+    const moved = yield* run({ replay: { since: 0 }, model: "two/x" }, recording)
+    assert.deepStrictEqual(moved.report.endpoints, [{ target: "two/x", calls: 3, answered: 3, failed: 0 }])
   })
 
   It.effect("DryRuns.N1: one runs at a time: the next reads its record when the one before has ended", function* () {
@@ -131,6 +148,7 @@ describe("POST /v1/dry-run", () => {
       [{ outages: ["ok", "529"] }, "outages: there are two scripts for every endpoint."],
       [{ outages: ["529 fro 7h"] }, 'outages: "529 fro 7h", character 1: "529 fro 7h" is not valid. Expected phases'],
       [{ outages: ["four=529"] }, 'outages: no turn calls "four"; expected one of one, one/m.'],
+      [{ outages: ["two/z=ok"] }, 'outages: no turn calls "two/z"; expected one of one, one/m.'],
       [{ model: "four/m" }, `model: ${expected} with a provider of the configuration (one, two, three), got "four/m".`],
       [{ retry: { budgt: "1 hour" } }, "retry.budgt"],
       [{ against: { retry: { budgt: "1 hour" } } }, "against.retry.budgt"],

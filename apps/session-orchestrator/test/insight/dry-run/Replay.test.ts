@@ -135,35 +135,24 @@ describe("the summary of a run", () => {
       turn([], [call("answered", "b/m", { outputTokens: 2 })], { status: "aborted", at: 8 }),
       turn([2], [])
     ]
-    assert.deepStrictEqual(
-      Trial.summaryOf({ startAt: 1, endAt: 10, turns, cut: "calls" }, { "a/m": { input: 1e6, output: 0 } }),
-      {
-        startedAt: 1,
-        endedAt: 10,
-        turns: 7,
-        answered: 2,
-        failed: 3,
-        waiting: 1,
-        aborted: 1,
-        waitedMs: { median: 1, longest: 7, total: 15 },
-        calls: 6,
-        refused: 3,
-        shared: 2,
-        failures: [
-          { because: "exhausted", reason: "overloaded", turns: 2 },
-          { because: "no-answer", turns: 1 }
-        ],
-        endpoints: [
-          { target: "a/m", calls: 3, answered: 1, failed: 2 },
-          { target: "b/m", calls: 3, answered: 2, failed: 1 }
-        ],
-        tokens: { input: 10, output: 7, unknown: 1 },
-        cost: { usd: 10, unknown: 2 },
-        firstAnswerAt: 7,
-        lastAnswerAt: 9,
-        cut: "calls"
-      }
-    )
+    const times = { startedAt: 1, endedAt: 10, firstAnswerAt: 7, lastAnswerAt: 9, cut: "calls" } as const
+    const counts = { turns: 7, answered: 2, failed: 3, waiting: 1, aborted: 1, calls: 6, refused: 3, shared: 2 }
+    const run = { startAt: 1, endAt: 10, turns, cut: "calls" } as const
+    assert.deepStrictEqual(Trial.summaryOf(run, { "a/m": { input: 1e6, output: 0 } }), {
+      ...times,
+      ...counts,
+      waitedMs: { median: 1, longest: 7, total: 15 },
+      failures: [
+        { because: "exhausted", reason: "overloaded", turns: 2 },
+        { because: "no-answer", turns: 1 }
+      ],
+      endpoints: [
+        { target: "a/m", calls: 3, answered: 1, failed: 2 },
+        { target: "b/m", calls: 3, answered: 2, failed: 1 }
+      ],
+      tokens: { input: 10, output: 7, unknown: 1 },
+      cost: { usd: 10, unknown: 2 }
+    })
     assert.isUndefined(Trial.summaryOf({ startAt: 1, endAt: 10, turns: [turn([], [call("answered")])] }).tokens)
   })
 })
@@ -198,6 +187,7 @@ const gaveUp = (number: number, because: "exhausted" | "not-retryable" = "exhaus
   record("Decision", number, { _tag: "GiveUp", because })
 const endOf = (id: string, status: TurnEvent.TurnStatus, endedAt: number): TurnEvent.TurnEnd =>
   GivenTurn.end(status, { conversationId: Ids.ConversationId.make(id), turnId: Ids.TurnId.make(id), endedAt })
+const settings = { target: MODEL, retry: undefined, autoRetryEnabled: true, isSubmitted: false }
 const turnOf = (
   id: string,
   records: ReadonlyArray<Records.TurnRecord>,
@@ -206,37 +196,35 @@ const turnOf = (
 ): RecordedTurn => ({
   turnId: Ids.TurnId.make(id),
   conversationId: Ids.ConversationId.make(id),
+  ...settings,
   acceptedAt,
-  target: MODEL,
-  retry: undefined,
-  autoRetryEnabled: true,
-  isSubmitted: false,
   records,
   end: end && endOf(id, ...end)
 })
 const recordingOf = (...turns: ReadonlyArray<RecordedTurn>): Recording => ({ turns, without: 0, isCut: false })
 
 /** By a policy with three retries: fails at 14 s. */
-const impatient = turnOf(
-  "impatient",
-  [
-    ...[2_000, 6_000, 14_000].flatMap((at, n) => {
-      const delay = 2_000 * 2 ** n
-      return [failed(n, at - delay), retry(n, delay, at), woken(n, at)]
-    }),
-    failed(3, 14_000),
-    gaveUp(3)
-  ],
-  ["failed", 14_000]
-)
+const waits = [2_000, 6_000, 14_000].flatMap((at, n) => {
+  const delay = 2_000 * 2 ** n
+  return [failed(n, at - delay), retry(n, delay, at), woken(n, at)]
+})
+const impatient = turnOf("impatient", [...waits, failed(3, 14_000), gaveUp(3)], ["failed", 14_000])
+
 describe("the course of a turn", () => {
   it("has its waits as commands moved them, its calls, and why it gave up", () => {
     const by = { commandId: "k", origin: "HTTP" }
     const moved = (at: number, until: number) => record("Wake", 0, { type: "until", at, until, by })
     const asked = record("Wake", 0, { type: "asked", at: 9_001, until: 11_000, asks: ASKS })
     const waited = [failed(0, 100), retry(0, 2_000, 2_100), moved(500, 9_000), asked, woken(0, 11_001)]
-    const records = [...waited, failed(1, 11_100, shared)]
-    const courseOf = (status: TurnEvent.TurnEnd["status"], more: ReadonlyArray<Records.TurnRecord> = [gaveUp(1)]) =>
+    const early = [
+      failed(1, 11_050),
+      retry(1, 1_000, 12_050),
+      record("Wake", 1, { type: "now", early: true, at: 11_090 })
+    ]
+    // A call for a summary is none of the turn's calls.
+    const summary = record("Compaction", 3, { _tag: "Failed", failure: overloaded, endedAt: 11_150 })
+    const records = [...waited, ...early, failed(2, 11_100, shared), summary]
+    const courseOf = (status: TurnEvent.TurnEnd["status"], more: ReadonlyArray<Records.TurnRecord> = [gaveUp(2)]) =>
       DryTurnCourse.of(
         { turnId: "t", startedAt: 7, target: MODEL, records: [...records, ...more], end: endOf("t", status, 11_200) },
         true
@@ -247,12 +235,14 @@ describe("the course of a turn", () => {
       startedAt: 7,
       calls: [
         { at: 7, endedAt: 100, target, outcome: "failed", reason: "overloaded" },
-        { at: 11_001, endedAt: 11_100, target, outcome: "shared", reason: "overloaded" }
+        { at: 11_001, endedAt: 11_050, target, outcome: "failed", reason: "overloaded" },
+        { at: 11_090, endedAt: 11_100, target, outcome: "shared", reason: "overloaded" }
       ],
       waits: [
         { from: 100, retryAt: 2_100, endedAt: 500 },
         { from: 500, retryAt: 9_000, endedAt: 9_001 },
-        { from: 9_001, retryAt: 11_000, endedAt: 11_001 }
+        { from: 9_001, retryAt: 11_000, endedAt: 11_001 },
+        { from: 11_050, retryAt: 12_050, endedAt: 11_090, early: true }
       ],
       end: { status: "failed", at: 11_200, because: "exhausted", reason: "overloaded" }
     })
@@ -264,13 +254,8 @@ describe("the course of a turn", () => {
 /** Another turn finds the endpoint down at ten minutes, and answering at twenty, after 3 s. */
 const later = turnOf(
   "later",
-  [
-    failed(0, 10 * MINUTE),
-    retry(0, 10 * MINUTE, 20 * MINUTE),
-    woken(0, 20 * MINUTE),
-    completed(1, 20 * MINUTE + 3_000)
-  ],
-  ["completed", 20 * MINUTE + 3_000],
+  [failed(0, 10 * MINUTE), retry(0, 10 * MINUTE, 20 * MINUTE), woken(0, 20 * MINUTE), completed(1, 1_203_000)],
+  ["completed", 1_203_000],
   10 * MINUTE
 )
 
@@ -314,6 +299,10 @@ describe("a replay under another configuration", () => {
       const crowded = yield* replay(recordingOf(...crowd, other), { ...plain, isGated: true })
       const ends = crowded.would.turns.map(({ end }) => (end?.at ?? 0) / 1_000 - 200).join(" ")
       assert.strictEqual(ends, "6 9 6 9 6 9 6 9 9 6 6 9 3")
+      const [first] = crowded.would.turns.map(({ calls }) =>
+        calls.flatMap(({ at, outcome }) => [at / 1_000, outcome[0]])
+      )
+      assert.strictEqual(first?.join(" "), "0 f 5 f 15 f 23.541 f 45 f 105 s 203 a")
     }
   )
 
@@ -334,6 +323,8 @@ describe("a replay under another configuration", () => {
     const { assumptions, would } = yield* replay(recordingOf(impatient), plain, [], 60_000)
     assert.strictEqual(would.turns[0]?.end?.status, "failed")
     assert.deepStrictEqual(assumptions, [...ALWAYS, BEYOND.replace("2 calls", "20 calls")])
+    const before = yield* replay(recordingOf(turnOf("new", []), later), plain)
+    assert.deepStrictEqual(before.assumptions, [...ALWAYS, BEYOND.replace("2 calls", "8 calls")])
     const reply = () => undefined
     const replies = (n: number) => ({ reply, unknown: new Map([["a/m", n]]), beyond: new Map([["b/m", n]]) })
     const assumed = (n: number, isCut: boolean, spend?: Trial.Configured["spend"]) =>
@@ -383,6 +374,8 @@ describe("a replay under another configuration", () => {
       const open = yield* cut()
       assert.deepStrictEqual(open.turns[0]?.followed, { decisions: length === 2 ? 1 : 0, leftAt: 0 })
       assert.deepStrictEqual(open.would.turns[0]?.end, { status: "completed", at: 1_908_000 })
+      const { was } = yield* cut(["failed", 3_000])
+      assert.deepStrictEqual(was.turns[0]?.end, { status: "failed", at: 3_000, because: "no-answer" })
       const { would } = yield* cut(["completed", 3_000])
       assert.strictEqual(would.turns[0]?.end?.status, "completed")
     }
@@ -393,10 +386,10 @@ describe("a replay under another configuration", () => {
       ...turnOf("second", [completed(0, 16_000)], ["completed", 16_000], 1_000),
       conversationId: impatient.conversationId
     }
-    const elsewhere = { ...turnOf("elsewhere", [completed(0, 3_000)], ["completed", 3_000], 1_000), target: TWO }
+    const elsewhere = { ...turnOf("elsewhere", [], undefined, 1_000), target: TWO }
     const { was, would } = yield* replay(recordingOf(impatient, second, elsewhere, later), plain)
     assert.strictEqual(was.turns[1]?.calls[0]?.at, 14_000)
-    assert.deepStrictEqual(would.turns[2], was.turns[2])
+    assert.deepStrictEqual(would.turns[2]?.end, { status: "completed", at: 1_000 })
     // The endpoint was up for the second turn at 14 s, so the first is answered at 15 s, within 2 s as the second was.
     assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 17_000 })
     assert.deepInclude(would.turns[1]?.calls[0], { at: 17_000, usage })
@@ -442,6 +435,18 @@ describe("a replay under another configuration", () => {
       [busy, record("Decision", 0, { _tag: "GiveUp", because: "exhausted", basis: switchedOff })],
       [busy, record("Wake", 0, { type: "asked", at: 5_500, until: 7_000, asks: ASKS }), ...after],
       [calls],
+      [
+        busy,
+        retry(0, 5_001, 5_500),
+        woken(0, 5_500),
+        { ...calls, number: 1 },
+        tool,
+        { ...completed(0, 9_000), step: 1 }
+      ],
+      [
+        calls,
+        record("Wake", 0, { type: "asked", at: 600, until: 9_000, asks: { ...ASKS, because: "tools", calls: [call] } })
+      ],
       [record("Route", 0, { route: { target: TWO } }), completed(0, 9_000)]
     ]
     const early = [busy, record("Wake", 0, { type: "now", early: true, at: 3_000 }), ...after]
@@ -457,39 +462,44 @@ describe("a replay under another configuration", () => {
     }
     // The decisions that were made again, when it left its record, its calls, and its end.
     const left = "0-500 3 19499, 0-500 2 9000, 0-500 2 9000, 0-500 2 14000, 1 1 500, 0-500 1 500, 1 1 9000"
-    const over = "0-9000 1 9000, 0 1 9000, 0-500 2 8999, 1 1 9000, 1-5500 2 9000, 0-9000 2 9500"
+    const over =
+      "0-9000 1 9000, 0 1 9000, 0-500 2 8999, 1 1 9000, 1-5500 2 9000, 0-9000 2 9500, 0-500 4 19499, 0-500 2 1000"
     const gates = "0-0 1 9000, 1-500 2 11500, 1-500 3 19000, 0-0 1 3500, 1 2 9000, 1 2 9000, 1 2 9000"
     const all = ["0 2 9000, 0 1 9000, 1 2 9000, 1 2 9000", left, over, gates].join(", ")
     assert.strictEqual(followed.join(", "), all)
   })
 
-  It.effect(
-    "rule C12: an answer on record ends the pause of its target for other turns, a failure does not",
-    function* () {
-      const back = [failed(0, 10_000), retry(0, 0, 10_000, { route: { target: MODEL } }), completed(1, 12_000)]
-      const moved = { ...turnOf("moved", back, ["completed", 12_000], 10_000), target: TWO }
-      const answers = [completed(1, 8_000), whole(failed(1, 8_000)), failed(1, 8_000, bad)]
-      const followed = yield* Effect.forEach(answers, (last) => {
-        const first = turnOf("t", [failed(0, 0), retry(0, 5_000, 5_000), woken(0, 5_000), last])
-        return Effect.map(
-          replay(recordingOf(first, moved), chainedBy({ "two/x": ["one/m"] })),
-          ({ turns }) => turns[1]?.followed
-        )
-      })
-      assert.deepStrictEqual(followed, [{ decisions: 1 }, { decisions: 1 }, { decisions: 0, leftAt: 10_000 }])
-      // A rejected answer stays where it is, whether the record names that or not.
-      const stayed = yield* Effect.forEach([TWO, MODEL], (target) => {
-        const moves = [failed(0, 500), retry(0, 0, 500, { route: { target: TWO } })]
-        const stays = [whole(failed(1, 1_000)), retry(1, 10_000, 11_000, { route: { target } }), woken(1, 11_000)]
-        const turn = turnOf("t", [...moves, ...stays, completed(2, 12_000)], ["completed", 12_000])
-        return Effect.map(
-          replay(recordingOf(turn), chainedBy({ default: ["two/x"] })),
-          ({ turns }) => turns[0]?.followed
-        )
-      })
-      assert.deepStrictEqual(stayed, [{ decisions: 2 }, { decisions: 1, leftAt: 1_000 }])
-    }
-  )
+  It.effect("rule C12: an answer on record ends a pause for other turns, and a failure does not", function* () {
+    const back = [failed(0, 10_000), retry(0, 0, 10_000, { route: { target: MODEL } }), completed(1, 12_000)]
+    const moved = { ...turnOf("moved", back, ["completed", 12_000], 10_000), target: TWO }
+    const answers = [completed(1, 8_000), whole(failed(1, 8_000)), failed(1, 8_000, bad)]
+    const followed = yield* Effect.forEach(answers, (last) => {
+      const first = turnOf("t", [failed(0, 0), retry(0, 5_000, 5_000), woken(0, 5_000), last])
+      return Effect.map(
+        replay(recordingOf(first, moved), chainedBy({ "two/x": ["one/m"] })),
+        ({ turns }) => turns[1]?.followed
+      )
+    })
+    assert.deepStrictEqual(followed, [{ decisions: 1 }, { decisions: 1 }, { decisions: 0, leftAt: 10_000 }])
+    // A rejected answer stays where it is, whether the record names that or not.
+    const stayed = yield* Effect.forEach([TWO, MODEL], (target) => {
+      const moves = [failed(0, 500), retry(0, 0, 500, { route: { target: TWO } })]
+      const stays = [whole(failed(1, 1_000)), retry(1, 10_000, 11_000, { route: { target } }), woken(1, 11_000)]
+      const turn = turnOf("t", [...moves, ...stays, completed(2, 12_000)], ["completed", 12_000])
+      return Effect.map(replay(recordingOf(turn), chainedBy({ default: ["two/x"] })), ({ turns }) => turns[0]?.followed)
+    })
+    assert.deepStrictEqual(stayed, [{ decisions: 2 }, { decisions: 1, leftAt: 1_000 }])
+  })
+
+  It.effect("rule D4: a turn that meets a failure after content gives up, also without that content", function* () {
+    const ends = yield* Effect.forEach([[], content], (content) => {
+      const value = { ...Object(failed(0, MINUTE).value), content, contentSeen: true }
+      const met = recordingOf(turnOf("new", []), turnOf("cut", [record("Attempt", 0, value)]))
+      return Effect.map(replay(met, plain), ({ would }) => would.turns[0]?.end)
+    })
+    const end = { status: "failed", at: MINUTE, because: "after-content", reason: "overloaded" } as const
+    assert.deepStrictEqual(ends, [end, end])
+  })
 
   It.effect("a failure of the request itself stays with its turn", function* () {
     const tooLong: Failure.Failure = { reason: "bad-request", message: "no", retryable: false, status: 400 }

@@ -181,7 +181,8 @@ describe("an explanation", () => {
     const words = "It needed approval, and the turn ended before there was an answer."
     assert.deepStrictEqual(cut?.approval, { ...question, outcome: "cut-short", words })
     const refusal = { type: "answered", at: 5_000, toolCallId: "c1", approved: false, reason: "Not now." }
-    const [refused] = tools({ ...open, records: [...asked, wake(3, refusal)] })
+    const again = { type: "answered", at: 6_000, toolCallId: "c1", approved: true }
+    const [refused] = tools({ ...open, records: [...asked, wake(3, refusal), wake(4, again)] })
     const told = { ...question, outcome: "refused", reason: "Not now.", at: 5_000 }
     const said = "It needed approval, and was refused: Not now."
     assert.deepStrictEqual<unknown>(refused?.approval, { ...told, words: said })

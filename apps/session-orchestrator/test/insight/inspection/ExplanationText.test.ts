@@ -96,17 +96,21 @@ describe("ExplanationText", () => {
     const other = { ...first, reason: "overloaded" } as const
     const asked = { ...other, hint: { retryAfterMs: 1, source: "retry-after" } } as const
     const begun = emits(other, ScriptedProvider.text("Hel"))
-    const scripts = [...[...failures, asked, other].map((failure) => emits(failure)), begun]
+    const scripts = [...[...failures, asked, asked, other].map((failure) => emits(failure)), begun]
     const explanation = yield* ScriptedTurn.happened({ scripts })
     const lines = ExplanationText.lines(explanation, { ...surroundings, columns: 400, isRuled: true })
     const attempts = lines.flatMap((line) => /Attempt (\d) failed|Attempt (\d): same/.exec(line)?.slice(1) ?? [])
-    assert.strictEqual(attempts.join(), "1,,2,,3,,4,,5,,,6,7,")
+    assert.strictEqual(attempts.join(), "1,,2,,3,,4,,5,,,6,,7,8,")
+    assert.include(
+      lines.at(-6),
+      "  23:04:45  Attempt 6: same. Retry 6 at 23:14:45, after 10 m, the schedule's, no shorter"
+    )
     assert.deepStrictEqual(lines.slice(-5), [
-      "  23:04:45  Attempt 6: same. Retry 6 at 23:14:45, after 10 m, the schedule's; 16 m 45 s of 8 h spent. (D3, D1)",
-      '  23:14:45  Attempt 7 failed after content had left: overloaded, 502: "Down".',
+      "  23:14:45  Attempt 7: same. Retry 7 at 23:29:45, after 15 m, the schedule's; 31 m 45 s of 8 h spent. (D3, D1)",
+      '  23:29:45  Attempt 8 failed after content had left: overloaded, 502: "Down".',
       "            Gave up: content had left, and shown text is not produced twice: midStream is fail. (D4)",
       "",
-      '  23:14:45  The turn failed after 7 calls and 16 m 45 s of waiting: overloaded, 502: "Down".'
+      '  23:29:45  The turn failed after 8 calls and 31 m 45 s of waiting: overloaded, 502: "Down".'
     ])
   })
 

@@ -37,15 +37,11 @@ const sent = [...begun, Records.sent(0, 5_000, 6_000, "second")]
 
 describe("TurnReport", () => {
   it("a waiting turn has the end of its wait, the cause, and its remaining budget", () => {
+    const facts = { conversationId, turnId, model: conversation.model, prompt: "prompt 1" }
+    const figures = { state: "waiting", acceptedAt: 0, ageMs: 9_000, attempts: 2 }
     expect(ofOpen(turn, waiting, overnight, 9_000)).toEqual({
-      conversationId,
-      turnId,
-      state: "waiting",
-      model: conversation.model,
-      prompt: "prompt 1",
-      acceptedAt: 0,
-      ageMs: 9_000,
-      attempts: 2,
+      ...facts,
+      ...figures,
       wait: { retry: 1, retryAt: 17_000, leftMs: 8_000, since: 7_000 },
       error: { reason: "overloaded", message: "Overloaded", code: "529" },
       budget: { measure: "scheduled", spentMs: 15_000, totalMs: 28_800_000, leftMs: 28_785_000 }
@@ -161,18 +157,13 @@ describe("the state of a turn", () => {
 
   it("rule X15: has the answer, the usage and the final report when completed, and no wait", () => {
     const report = { source: "tool-call", success: true, content: { done: true } } as const
+    const times = { acceptedAt: 0, endedAt: 1_760_000_001_000 }
+    const facts = { conversationId, turnId, status: "completed", model: from, attempts: 3, report }
+    const use = { waitedMs: 15_000, usage: { inputTokens: 10 }, cost: "unknown" }
     expect(of({ ...ended({ sleptMs: 40_000, waitedMs: 15_000, report }), records: waits })).toEqual({
-      report,
-      conversationId,
-      turnId,
-      status: "completed",
-      model: from,
-      acceptedAt: 0,
-      endedAt: 1_760_000_001_000,
-      attempts: 3,
-      waitedMs: 15_000,
-      usage: { inputTokens: 10 },
-      cost: "unknown",
+      ...facts,
+      ...times,
+      ...use,
       text: `message 1 of turn 1: "quoted", \u{1f6f6}, line\nbreak`
     })
     // Without its waits it has those that were scheduled.

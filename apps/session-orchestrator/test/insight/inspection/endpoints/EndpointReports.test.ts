@@ -1,7 +1,7 @@
 /** Tests the report of an endpoint, from findings of each kind. */
 import type { Route } from "@holdfast/kernel"
 import { type News, Standing } from "@holdfast/policy"
-import { type Failure, Health } from "@holdfast/wire"
+import { defined, type Failure, Health } from "@holdfast/wire"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
@@ -26,25 +26,11 @@ const config = Configurations.config({
 
 const route: Route.Route = { target: { provider: "own", model: "m" }, credential: "A_KEY" }
 
-const openGate: GateView = {
-  phase: "open",
-  underway: 0,
-  room: 1,
-  last: undefined,
-  waiting: 0,
-  held: 0,
-  answeredAt: 0,
-  nextTryAt: Infinity
-}
+const unused = { underway: 0, last: undefined, waiting: 0, held: 0, answeredAt: 0, nextTryAt: Infinity }
+const openGate: GateView = { ...unused, phase: "open", room: 1 }
 
-const shut: GateView = {
-  ...openGate,
-  phase: "shut",
-  last: { failure: overloaded, at: now - 1_000 },
-  waiting: 3,
-  held: 1,
-  nextTryAt: now + 4_000
-}
+const last = { failure: overloaded, at: now - 1_000 }
+const shut: GateView = { ...openGate, phase: "shut", last, waiting: 3, held: 1, nextTryAt: now + 4_000 }
 
 interface Given {
   readonly view?: GateView
@@ -78,14 +64,9 @@ const counted = (...calls: ReadonlyArray<Failure.Failure | undefined>): CallCoun
   return counts
 }
 
+const pause = { until: now + 60_000, reason: "quota-exhausted", retryable: true, since: now - 5_000 } as const
 const paused = (thing: Standing.Thing, askedUntil?: number): Standing.Standing =>
-  Standing.paused(thing, {
-    until: now + 60_000,
-    reason: "quota-exhausted",
-    retryable: true,
-    since: now - 5_000,
-    ...(askedUntil === undefined ? {} : { askedUntil })
-  })
+  Standing.paused(thing, { ...pause, ...defined({ askedUntil }) })
 
 describe("the report on an endpoint", () => {
   it("names the credential and never its key, and redacts the endpoint's words", () => {
@@ -94,13 +75,8 @@ describe("the report on an endpoint", () => {
     const view = { ...openGate, last: { failure: overloaded, at: now - 60_000 } } // at the same time
     const found = report({ counts: counted(failure), view })
     expect(found).toMatchObject({ target: "own/m", credential: "A_KEY", address: "https://[redacted].example.org/v1" })
-    expect(found.lastFailure).toEqual({
-      at: now - 60_000,
-      reason: "overloaded",
-      code: "529",
-      message: "The key [redacted] is fine, we are not",
-      askedUntil: now + 30_000
-    })
+    const facts = { at: now - 60_000, reason: "overloaded", code: "529", askedUntil: now + 30_000 }
+    expect(found.lastFailure).toEqual({ ...facts, message: "The key [redacted] is fine, we are not" })
     expect(JSON.stringify(found)).not.toContain("planted")
   })
 
@@ -163,16 +139,10 @@ describe("the report on an endpoint", () => {
   it("has the gate with who is let through, and the news of other runners", () => {
     const news = { triedAt: 0, answeredAt: 1, failedAt: now - 2_000, failure: overloaded, n: 1 }
     const { elsewhere, gate } = report({ view: shut, news })
-    expect(gate).toEqual({
-      phase: "shut",
-      waiting: 3,
-      held: 1,
-      underway: 0,
-      room: 1,
-      nextTryAt: now + 4_000,
-      words:
-        "3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers."
-    })
+    const some =
+      "3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers."
+    const facts = { phase: "shut", waiting: 3, held: 1, underway: 0, room: 1, nextTryAt: now + 4_000 }
+    expect(gate).toEqual({ ...facts, words: some })
     expect(elsewhere).toMatchObject({ answeredAt: 1, failure: { at: now - 2_000, code: "529" } })
     expect(report({ news: { ...news, answeredAt: 0 } }).elsewhere).not.toHaveProperty("answeredAt")
     expect(report({ view: { ...shut, waiting: 0 } }).gate).not.toHaveProperty("nextTryAt")

@@ -114,6 +114,8 @@ describe("the configuration in force", () => {
     expect(found.get("spend[0]")).toEqual({ value: "a day, $5, then ask", source: { ...file, line: 7 } })
     expect(found.get("systemPrompts.night")?.value).toBe("9 characters")
     expect(JSON.stringify(Array.from(found))).not.toContain("planted")
+    const unset = entries({ file: { model: "simulated/steady" } })
+    expect(["simulated", "anthropic"].map((name) => unset.has(`providers.${name}`))).toEqual([true, false])
   })
 
   it("has each value in words, and a secret by its presence alone", () => {
