@@ -94,7 +94,7 @@ const ended =
   (turn: Id) =>
     ({ ...GivenTurn.end(...end), ...turn }) as TurnEvent.TurnEvent
 
-const retried = { ...ids, type: "retry-end", success: true, attempt: 0 } as const
+const retried = (turn: Id) => ({ ...ids, type: "retry-end", success: true, attempt: 0, ...turn }) as TurnEvent.TurnEvent
 
 const asks = (...names: ReadonlyArray<string>) => {
   const asked = names.map((toolCallId) => ({ toolCallId, toolName: "look", quoted: "" }))
@@ -131,12 +131,7 @@ test("a loaded session has its history first; the end of a turn or a refusal is 
   ] as const) {
     yield* write(prompt(3, " /retry\n"))
     expect([...(yield* next(1)), ...(yield* calls(1))]).toEqual([commands, ["retry"]])
-    yield* emit(
-      GivenTurn.end("aborted"),
-      (turn) => ({ ...retried, ...turn }) as TurnEvent.TurnEvent,
-      answer(finish),
-      end
-    )
+    yield* emit(GivenTurn.end("aborted"), retried, answer(finish), end)
     expect(yield* next(2)).toEqual([said(finish), answered])
   }
   for (const error of [{ message: "It is refused.", detail: "Another turn has it." }, { message: "It is refused." }]) {

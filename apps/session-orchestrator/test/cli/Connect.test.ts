@@ -227,15 +227,7 @@ describe("holdfast connect --write", () => {
 
 describe("a client's file", () => {
   const texts: Readonly<Record<ClientFile.FilePlace["format"], ReadonlyArray<string>>> = {
-    json: [
-      "",
-      "{}",
-      '{ // note\n  "a": 1\n}\n',
-      '{"a":1,"b":[1,2]}',
-      '{\r\n  "a": 1,\r\n}',
-      "{\n\n}",
-      "{ /* note */ }"
-    ],
+    json: ["", "{}", '{ // it\n  "a": 1\n}\n', '{"a":1,"b":[1,2]}', '{\r\n  "a": 1,\r\n}', "{\n\n}", "{ /* it */ }"],
     toml: ["", 'model = "gpt-5"\r\n\r\n[profiles.a]\r\nopenai_base_url = "x"\r\n'],
     env: ["", "A=1", "A=1\nB=2\n"]
   }

@@ -29,10 +29,8 @@ describe("providers", () => {
       })
       const provider = config.providers.get("g")
       if (provider?.type !== "ai-sdk") throw new Error("it is of another type")
-      expect(Redacted.value(provider.options)).toEqual({
-        region: "eu",
-        deep: [{ key: "s3cret-of-9", token: "written-here" }]
-      })
+      const deep = [{ key: "s3cret-of-9", token: "written-here" }]
+      expect(Redacted.value(provider.options)).toEqual({ region: "eu", deep })
       const { redact } = Secrets.make(Secrets.ofConfig(config))
       expect(redact("eu: s3cret-of-9, written-here")).toBe("eu: [redacted], [redacted]")
       expect(ConfigCheck.report(config).join("\n")).toContain(

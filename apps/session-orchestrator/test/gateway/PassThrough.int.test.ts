@@ -268,10 +268,8 @@ describe("a call that the gateway refuses", () => {
   It.effect("is answered in the wire format of its path", function* () {
     const { endpoint, service } = yield* start({ gateway: { maxBodyBytes: 2048 } })
     const anthropic = yield* service.call({ path: "/to/nowhere/v1/messages", body: {} })
-    expect([anthropic.status, JSON.parse(anthropic.text)]).toMatchObject([
-      404,
-      { type: "error", error: { type: "not_found_error" } }
-    ])
+    const error = { type: "error", error: { type: "not_found_error" } }
+    expect([anthropic.status, JSON.parse(anthropic.text)]).toMatchObject([404, error])
     expect(anthropic.text).toMatch(/no provider \\"nowhere\\".*There are: .*own.*claude/)
     const profile = yield* service.call({ path: "/to/own@nightly/chat/completions", body: {} })
     const messageOf = ({ status, text }: Socket.Answer) => [status, JSON.parse(text).error.message]

@@ -136,11 +136,10 @@ it("a page of a listed origin may read responses and call, and no other page may
   const asks = { "access-control-request-method": "POST" }
   expect([asked("GET", asks), asked("OPTIONS", {})]).toEqual([read, read].map((it) => [it, []]))
   expect(asked("OPTIONS", { ...asks, origin: "http://localhost" })).toEqual([["Origin"], []])
-  for (const names of ["Content-Type, x-a_1 ,y", "a b", "a,,b", ",a", "a,", ""])
-    expect(asked("OPTIONS", { ...asks, "access-control-request-headers": names })).toEqual([
-      read,
-      ["/v1, POST", "7200", ...(names.includes("y") ? [names] : [])]
-    ])
+  for (const names of ["Content-Type, x-a_1 ,y", "a b", "a,,b", ",a", "a,", ""]) {
+    const allowed = ["/v1, POST", "7200", ...(names.includes("y") ? [names] : [])]
+    expect(asked("OPTIONS", { ...asks, "access-control-request-headers": names })).toEqual([read, allowed])
+  }
   expect(["http://localhost:3000", "https://app.example.org", "null"].map(cors.allows)).toEqual([true, true, false])
   expect(Access.corsOf([]).headersOf({ headers: Headers.fromInput({ origin: "null" }) })).toEqual({})
 })
