@@ -101,6 +101,12 @@ describe("a client that waits", () => {
   })
 })
 
+It.effect("an answer that begins at once has the endpoint's head with its length, and headers of ours", function* () {
+  const { client, written } = yield* connect(CALLS.chat)
+  client.begin({ ...HEAD, headers: ["content-length", "9"] }, ["x-own", "1"])
+  expect(written).toEqual([[0, "head 200 content-length: 9: x-own: 1"]])
+})
+
 describe("a call that failed for good", () => {
   const failed = Effect.fnUntraced(function* (call: Dialect.Call, after: Duration.Duration) {
     const { client, written } = yield* connect(call)
@@ -116,7 +122,11 @@ describe("a call that failed for good", () => {
   })
 
   const REFUSAL = {
-    head: { status: 529, statusText: "Overloaded", headers: ["x-limit", "five hours", "set-cookie", "a=1"] },
+    head: {
+      status: 529,
+      statusText: "Overloaded",
+      headers: ["x-limit", "five hours", "content-length", "9", "set-cookie", "a=1"]
+    },
     body: [Buffer.from('{"type":"error","error":{"type":"overloaded_error","message":"Later","resets":7}}')]
   }
 

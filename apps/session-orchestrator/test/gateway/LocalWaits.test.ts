@@ -85,8 +85,8 @@ describe("waits without a client", () => {
     yield* waits.ended(waitOf(1), failure)
     expect(yield* find).toMatchObject({ _tag: "GaveUp", turnId: of(0).turnId })
     yield* TestClock.adjust(1)
-    yield* waits.ended(waitOf(2), failure)
     expect(yield* find).toBeUndefined()
+    yield* waits.ended(waitOf(2), failure)
     expect(yield* waits.find(() => ({ key: "key 1", isRenewable: false }))).toMatchObject({ turnId: "t1" })
   })
 

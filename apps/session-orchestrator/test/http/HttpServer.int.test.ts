@@ -2,6 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import { Context, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
 import { HttpServer as EffectHttpServer } from "effect/http"
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { createServer } from "node:net"
 import { Config } from "../../src/config/Config.ts"
 import * as HttpServer from "../../src/http/HttpServer.ts"
@@ -68,6 +69,18 @@ It.effect("a request whose head or body arrives too slowly is cut, with a proble
   for (const sent of ["GET /healthz HTTP/1.1\r\nHost: a\r\n", `POST /v1/conversations HTTP/1.1\r\n${head}\r\n{"mod`])
     expect(yield* Socket.raw(port, sent)).toMatch(/^HTTP\/1\.1 408 [^]*\/docs#problem-request-timeout/)
 })
+
+It.effect(
+  "a head has 15 s to arrive, a request 60 s, and a connection that is idle is kept longer still",
+  function* () {
+    const servers: Array<unknown> = []
+    const note = (message: unknown) => void servers.push(Object(message).server)
+    subscribe("http.server.request.start", note)
+    yield* (yield* TestServer.start()).call({ path: "/healthz" })
+    unsubscribe("http.server.request.start", note)
+    expect(servers).toMatchObject([{ headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 65_000 }])
+  }
+)
 
 it.effect("an answer may take longer than the limit of a request", () =>
   withWait(

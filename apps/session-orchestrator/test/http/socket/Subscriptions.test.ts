@@ -5,6 +5,7 @@ import { TurnStopped } from "@holdfast/kernel"
 import { Clock, Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { type Frame, SubscriberTooSlow } from "../../../src/engine/conversation/Conversations.ts"
+import * as SocketCommands from "../../../src/http/socket/SocketCommands.ts"
 import { feed, Subscriptions } from "../../../src/http/socket/Subscriptions.ts"
 import * as It from "../../It.ts"
 import * as Events from "../Events.ts"
@@ -34,7 +35,7 @@ It.effect(
   function* () {
     const sent: Array<string> = []
     const output = { write: (bytes: Buffer) => void sent.push(...(String(bytes).match(/\{"\w+":\d/gu) ?? [])) }
-    const frames = [undefined, 1, 2, undefined, 3].map((id) => ({
+    const frames = [undefined, 1, 2, undefined].map((id) => ({
       id,
       event: Events.of("c", "t").end,
       json: '{"x":0}'
@@ -45,9 +46,16 @@ It.effect(
     const isFull = (conversationId: string) => subscriptions.isFull({ conversationId } as never)
     yield* begin({ conversationId: "c", turnId: "t" }, 1)
     yield* TestClock.adjust("1 second")
-    expect(sent).toEqual(['{"x":0', '{"eventId":2', '{"x":0', '{"eventId":3'])
+    expect(sent).toEqual(['{"x":0', '{"eventId":2', '{"x":0'])
     const found: Array<boolean> = []
     for (let n = 0; found.push(isFull(`c${n}`)) <= 1_024; n++) yield* begin({ conversationId: `c${n}` })
     expect([found.indexOf(true), isFull("c0")]).toEqual([1_024, false])
+    const answers: Array<unknown> = []
+    const send = (answer: unknown) => Effect.sync(() => void answers.push(answer))
+    const execution = SocketCommands.make({ gates: {} } as never, { subscriptions, send, origin: "a test" })
+    yield* execution({ type: "subscribe", conversationId: "new" } as never).effect
+    const error = "This socket has 1024 subscriptions, which is the most. End one, or open another socket."
+    const refused = { type: "response", command: "subscribe", success: false }
+    expect(answers).toEqual([{ ...refused, code: "invalid-request", error }])
   }
 )
