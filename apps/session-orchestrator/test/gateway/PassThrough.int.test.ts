@@ -294,12 +294,9 @@ describe("a call that the gateway refuses", () => {
   It.effect("has no key, or a provider that is Holdfast itself", function* () {
     const port = yield* freePort
     const call = { path: "/to/own/models", headers: { authorization: "Bearer holdfast" } }
+    const keyless = { model: "claude/m", provider: { apiKeyEnv: ["NOT_SET"] } }
     for (const [rig, status, message] of [
-      [
-        { model: "claude/m", provider: { apiKeyEnv: ["NOT_SET"] } },
-        401,
-        "Holdfast has no key of own: none of NOT_SET is set."
-      ],
+      [keyless, 401, "Holdfast has no key of own: none of NOT_SET is set."],
       [{ server: { port }, provider: { baseUrl: `http://127.0.0.1:${port}/to/own` } }, 502, "own is Holdfast itself"]
     ] as const) {
       const answer = yield* (yield* start(rig)).service.call(call)

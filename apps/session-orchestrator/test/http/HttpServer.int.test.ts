@@ -39,15 +39,10 @@ It.effect("HttpServer.H4: a request that arrives before the service is ready is 
     startImmediately: true
   })
   // It is answered after the first one, so the first one has been read by now.
-  const arrived = Socket.raw(address.port, "This is not HTTP.\r\n\r\n")
-  expect(yield* arrived).toMatch(/^HTTP\/1\.1 400 /)
+  expect(yield* Socket.raw(address.port, "This is not HTTP.\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 /)
+  const { layer } = FakeConversations.make()
   yield* Layer.build(HttpServer.served(options)).pipe(
-    Effect.provide([
-      FakeConversations.make().layer,
-      Layer.succeedContext(bound),
-      Layer.succeed(Config, config),
-      Timer.layer
-    ])
+    Effect.provide([layer, Layer.succeedContext(bound), Layer.succeed(Config, config), Timer.layer])
   )
   expect((yield* Fiber.join(early)).status).toBe(201)
 })

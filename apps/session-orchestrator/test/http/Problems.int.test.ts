@@ -85,17 +85,13 @@ It.effect("a problem does not quote the sent value", function* () {
   expect(JSON.stringify(problem)).not.toContain("planted")
 })
 
+const NONE = "conversation-not-found"
 const cases: ReadonlyArray<readonly [string, Socket.Request, number, string]> = [
   ["a body that is no JSON", { path: "/v1/conversations", body: "{" }, 400, "invalid-request"],
   ["an id that can be none", { path: "/v1/conversations/a%20b" }, 400, "invalid-request"],
   ["a position that is none", { path: "/v1/conversations/c_1/events?after=-1" }, 400, "invalid-request"],
-  ["a conversation that does not exist", { path: "/v1/conversations/c_none" }, 404, "conversation-not-found"],
-  [
-    "a stream of a conversation that does not exist",
-    { path: "/v1/conversations/c/events" },
-    404,
-    "conversation-not-found"
-  ],
+  ["a conversation that does not exist", { path: "/v1/conversations/c_none" }, 404, NONE],
+  ["a stream of a conversation that does not exist", { path: "/v1/conversations/c/events" }, 404, NONE],
   ["a path that does not exist", { path: "/v2" }, 404, "not-found"],
   ["a method that a path does not take", { path: "/v1/conversations", method: "DELETE" }, 405, "method-not-allowed"],
   [

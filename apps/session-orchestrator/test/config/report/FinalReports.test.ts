@@ -16,12 +16,9 @@ const schema = {
 describe("a final report", () => {
   it("rule A9: is required if a schema is configured, and only then", () => {
     assert.isUndefined(FinalReports.make({}))
-    const report = FinalReports.make({ finalReport: { schema, description: "Say what you did." } })
-    assert.deepStrictEqual(report?.tool, {
-      name: FinalReports.TOOL_NAME,
-      description: "Say what you did.",
-      inputSchema: schema
-    })
+    const description = "Say what you did."
+    const report = FinalReports.make({ finalReport: { schema, description } })
+    assert.deepStrictEqual(report?.tool, { name: FinalReports.TOOL_NAME, description, inputSchema: schema })
   })
 
   it("rule A12: that is invalid gets the reason and its place", () => {
