@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { Ids } from "@holdfast/wire"
 import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationRetention from "../../src/storage/ConversationRetention.ts"
@@ -48,9 +49,10 @@ describe("retention of conversations", () => {
       const deleted: Array<string> = []
       const { conversation, scrub } = yield* Deletions
       let scrubs = 0
+      const tried = (id: Ids.ConversationId) => (id === ids(5)[0] ? Effect.succeed("busy" as const) : conversation(id))
       const ports = {
         lists: yield* Lists,
-        deletions: { conversation, scrub: Effect.suspend(() => (scrubs++, scrub)) },
+        deletions: { conversation: tried, scrub: Effect.suspend(() => (scrubs++, scrub)) },
         deleted: (id: string) => Effect.sync(() => void deleted.push(id))
       }
       const rules = [{ after: Duration.days(60) }, { after: Duration.days(5), tag: "nightly" }]
@@ -59,7 +61,8 @@ describe("retention of conversations", () => {
         [100, ids(2, 3, 5, 6)],
         [105, ids(2, 3, 5)],
         [110, ids(2, 3, 5)],
-        [111, ids(3, 5)]
+        [111, ids(3, 5)],
+        [152, ids(3, 5)]
       ] as const) {
         yield* TestClock.setTime(day * DAY)
         yield* Effect.provide(ConversationRetention.round(ports, rules), layer)

@@ -6,12 +6,13 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Deletions } from "../../src/storage/Deletions.ts"
 import type { TurnLog } from "../../src/storage/TurnLog.ts"
 import { Lists } from "../../src/storage/Lists.ts"
+import { SpendRaises } from "../../src/storage/SpendRaises.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 import * as Logged from "./Logged.ts"
 import * as It from "../It.ts"
 
-type Storage = Store | TurnLog | Lists | Deletions | SqlClient.SqlClient
+type Storage = Store | TurnLog | Lists | Deletions | SpendRaises | SqlClient.SqlClient
 
 /** Tables with rows of conversations. */
 const TABLES = `conversations turns events journal interruptions turn_labels turn_tags turn_prompts
@@ -55,6 +56,17 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     expect(yield* Logged.history(NumberedData.conversationId(2))).toHaveLength(1)
     const { rows: listed } = yield* (yield* Lists).turns({ tag: "nightly" }, undefined, 10)
     expect(listed.map(({ turn }) => turn.turnId)).toEqual([2, 1].map(NumberedData.turnId))
+  })
+
+  test("rule X11: a raise of a limit is deleted when it has ended, and replaced by the next for the same sum", function* () {
+    const { add, load } = yield* SpendRaises
+    const raise = { of: "daily", scope: "", until: 9, money: null, tokens: 5 }
+    for (const scope of ["", "nightly"]) yield* add({ ...raise, scope }, 0)
+    yield* add({ ...raise, until: 20, money: 7, tokens: null }, 8)
+    expect(yield* load(8)).toHaveLength(2)
+    expect(yield* load(9)).toEqual([{ ...raise, until: 20, money: 7, tokens: null }])
+    yield* add({ ...raise, until: 30 }, 9)
+    expect(yield* load(0)).toEqual([{ ...raise, until: 30 }])
   })
 
   test("rule X15: a conversation whose turn has not ended stays", function* () {

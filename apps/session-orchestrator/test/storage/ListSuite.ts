@@ -63,11 +63,13 @@ const kept = fc.array(
   { maxLength: 12 }
 )
 
+const ofOne: TurnFilter = { conversationId: NumberedData.conversationId(0) }
+
 const filters = fc.record({
   status: fc.option(fc.constantFrom("completed", "failed", "open"), { nil: undefined }),
   since: fc.option(time, { nil: undefined }),
   model: fc.option(fc.constantFrom("anthropic", "anthropic/claude", "openai/gpt", "other/x%y"), { nil: undefined }),
-  tag: fc.option(fc.constantFrom("nightly", "none"), { nil: undefined })
+  of: fc.constantFrom<TurnFilter>({ tag: "nightly" }, { tag: "none" }, ofOne, {})
 })
 
 const write = Effect.fnUntraced(function* (turns: ReadonlyArray<Kept>) {
@@ -97,15 +99,16 @@ const add = Effect.fnUntraced(function* (turn: Kept) {
 })
 
 /** The turns that a filter means, in the order of their list. */
-const meant = (turns: ReadonlyArray<Kept>, { model, since, status, tag }: TurnFilter): ReadonlyArray<number> => {
+const meant = (turns: ReadonlyArray<Kept>, { conversationId, model, since, status, tag }: TurnFilter) => {
   const isOpen = status === "open"
   const at = ({ acceptedAt, end }: Kept) => (status === undefined || isOpen ? acceptedAt : (end?.endedAt ?? 0))
   return turns
     .filter((turn) => (isOpen ? turn.end === undefined : status === undefined || turn.end?.status === status))
     .filter(({ tags = [] }) => tag === undefined || tags.includes(tag))
+    .filter(({ of }) => conversationId === undefined || NumberedData.conversationId(of) === conversationId)
     .filter((turn) => since === undefined || at(turn) >= since)
     .filter((turn) => isOpen || model === undefined || modelOf(turn) === model || modelOf(turn).startsWith(`${model}/`))
-    .sort((a, b) => (isOpen || tag !== undefined ? 0 : at(b) - at(a)) || b.n - a.n)
+    .sort((a, b) => (isOpen || tag !== undefined || conversationId !== undefined ? 0 : at(b) - at(a)) || b.n - a.n)
     .map(({ n }) => n)
 }
 
@@ -151,8 +154,9 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     const context = yield* Effect.context<Storage>()
     yield* Effect.promise(() =>
       fc.assert(
-        fc.asyncProperty(kept, filters, fc.integer({ min: 1, max: 4 }), (given, filter, limit) =>
+        fc.asyncProperty(kept, filters, fc.integer({ min: 1, max: 4 }), (given, { of, ...rest }, limit) =>
           Effect.gen(function* () {
+            const filter = { ...rest, ...of }
             const [sql, lists] = [yield* SqlClient.SqlClient, yield* Lists]
             for (const table of ["turn_labels", "turn_tags", "journal", "events", "turns", "conversations"])
               yield* sql`DELETE FROM ${sql(table)}`

@@ -46,6 +46,10 @@ export const suite = (
     expect(yield* standings.load(150)).toEqual({ ...limits, targets: { "one/a/b": { pauses: [pause(200)] } } })
     expect(yield* standings.load(200)).toEqual(limits)
     expect(yield* standings.load(300)).toEqual(Standing.empty)
+    // What has ended is deleted.
+    yield* standings.note(coolDown(standIn, pause(900)), 300)
+    const left = { ...Standing.empty, targets: { "two/c": { pauses: [pause(900)] } } }
+    expect(yield* (yield* other).load(0)).toEqual(left)
   })
 
   test("noting a pause again changes nothing, and of two ends the later one stays", function* (standings, other) {

@@ -53,9 +53,8 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     const store = yield* NumberedData.oneConversation
     yield* store.change(conversationId(1), { autoRetryEnabled: false })
     yield* store.change(conversationId(2), { autoRetryEnabled: false })
-    expect(yield* store.conversation(conversationId(1))).toEqual(
-      Option.some(NumberedData.conversation(1, { autoRetryEnabled: false }))
-    )
+    const off = Option.some(NumberedData.conversation(1, { autoRetryEnabled: false }))
+    expect(yield* store.conversation(conversationId(1))).toEqual(off)
     yield* store.change(conversationId(1), { autoRetryEnabled: true })
     expect(yield* store.conversation(conversationId(1))).toEqual(Option.some(NumberedData.conversation(1)))
   })
@@ -69,9 +68,8 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     yield* Logged.accept(NumberedData.turn(2, 1))
     yield* store.change(conversationId(1), { model: "third/m", modelSince: 6 })
     yield* Logged.accept(NumberedData.turn(3, 1))
-    expect(yield* store.conversation(conversationId(1))).toEqual(
-      Option.some(NumberedData.conversation(1, { model: "third/m", modelSince: 6 }))
-    )
+    const third = Option.some(NumberedData.conversation(1, { model: "third/m", modelSince: 6 }))
+    expect(yield* store.conversation(conversationId(1))).toEqual(third)
     const models = [first, "other/m", "third/m"]
     for (const [i, model] of models.entries()) {
       const { conversation, turn } = Option.getOrThrow(yield* store.resumption(turnId(i + 1), conversationId(1)))
@@ -109,12 +107,10 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       { content: undefined, prompt: "something else" }
     ])
       expect((yield* Logged.accept({ ...turn, ...change }))._tag).toBe("Conflict")
-    const { content: _, ...read } = { ...turn, end: undefined }
+    const whole = { ...turn, end: undefined }
+    const { content: _, ...read } = whole
     expect(yield* store.turn(turn.turnId)).toEqual(Option.some(read))
-    expect(Option.getOrThrow(yield* store.resumption(turn.turnId, turn.conversationId)).turn).toEqual({
-      ...turn,
-      end: undefined
-    })
+    expect(Option.getOrThrow(yield* store.resumption(turn.turnId, turn.conversationId)).turn).toEqual(whole)
     expect(yield* store.prompt(turn.turnId)).toEqual(turn.content)
     expect(yield* store.prompt(turnId(9))).toBeUndefined()
   })

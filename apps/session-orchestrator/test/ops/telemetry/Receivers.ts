@@ -19,20 +19,14 @@ interface Wire {
   readonly kind: number
   readonly startTimeUnixNano: unknown
   readonly endTimeUnixNano: unknown
-  readonly attributes: ReadonlyArray<{
-    readonly key: string
-    readonly value: {
-      readonly stringValue?: string | null
-      readonly intValue?: unknown
-      readonly doubleValue?: number | null
-      readonly boolValue?: boolean | null
-    }
-  }>
+  readonly attributes: ReadonlyArray<{ readonly key: string; readonly value: Value }>
   readonly status: { readonly code: number } | null
   readonly droppedAttributesCount: number | null
   readonly droppedEventsCount: number | null
   readonly droppedLinksCount: number | null
 }
+
+type Value = Readonly<Record<"stringValue" | "intValue" | "doubleValue" | "boolValue", unknown>>
 
 // Generated from opentelemetry/proto/collector/trace/v1/trace_service.proto, without useful types.
 const { ExportTraceServiceRequest } = (
@@ -124,7 +118,7 @@ export const sent = (
 
 const hex = (bytes: Uint8Array | null): string => (bytes === null ? "" : Buffer.from(bytes).toString("hex"))
 
-const valueOf = ({ boolValue, doubleValue, intValue, stringValue }: Wire["attributes"][number]["value"]): unknown =>
+const valueOf = ({ boolValue, doubleValue, intValue, stringValue }: Value): unknown =>
   stringValue ??
   doubleValue ??
   boolValue ??

@@ -22,6 +22,8 @@ const wait = (over: Partial<TurnEvent.ProviderRetry> = {}) =>
     ...over
   })
 
+const question = { event: wait(), asks: wait().asks ?? assert.fail() }
+
 const options: QuestionNotice.Options = {
   after: Duration.minutes(5),
   receivers: NoticeMessages.receiversOf({ webhook: { url: Redacted.make("http://a/"), headers: {} }, command: ["a"] }),
@@ -83,7 +85,7 @@ describe("a notice of a question", () => {
 
   it("has the address of its conversation in the page, where the page has one", () => {
     const bodyIn = (origin: string | undefined) => {
-      const asks = { ...(wait().asks ?? assert.fail()), message: "x".repeat(601) }
+      const asks = { ...question.asks, message: "x".repeat(601) }
       return JSON.parse(QuestionNotice.messagesOf({ event: wait(), asks }, { ...options, origin })[0]?.payload ?? "")
     }
     const { message, text, url } = bodyIn("https://holdfast.example.org")
@@ -97,15 +99,14 @@ describe("a notice of a question", () => {
     const dueAt = HOUR + 300_000
     const timeOf = (at: number) => new Date(at).toTimeString().slice(0, 5)
     const quiet = { from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) }
-    const question = { event: wait(), asks: wait().asks ?? assert.fail() }
     const [message] = QuestionNotice.messagesOf(question, { ...options, receivers: { ...options.receivers, quiet } })
     assert.strictEqual(message?.dueAt, dueAt + HOUR)
   })
 
   It.effect("is not sent once its turn has an answer, or asks something else; other notices are sent", function* () {
-    const [message] = QuestionNotice.messagesOf({ event: wait(), asks: wait().asks ?? assert.fail() }, options)
+    const [message] = QuestionNotice.messagesOf(question, options)
     const body = JSON.parse(message?.payload ?? "")
-    const asks = wait().asks ?? assert.fail()
+    const { asks } = question
     const isDue = (wait: TurnState.TurnState["wait"] | undefined) =>
       QuestionNotice.isDue(body, () =>
         Effect.succeed(wait === undefined ? undefined : ({ wait } as TurnState.TurnState))

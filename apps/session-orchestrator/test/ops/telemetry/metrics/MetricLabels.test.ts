@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { labelValues, OTHER } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import { labelValues, OTHER, ofConfig } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import * as Configurations from "../../../config/Configurations.ts"
 import * as Law from "../../../Law.ts"
 
 const asIs = (name: string) => name
@@ -23,6 +24,14 @@ describe("labels", () => {
     expect(labelValues([], asIs)("x".repeat(100))).toBe("x".repeat(100))
     const names = Array.from({ length: 51 }, (_, n) => `${n}`)
     expect(names.map(labelValues([], asIs)).indexOf(OTHER)).toBe(50)
+  })
+
+  it("of a configuration are its providers and no other, and its model beside others", () => {
+    const providers = { p: { type: "openai-compatible", baseUrl: "https://x.example/v1" } }
+    const labels = ofConfig(Configurations.config({ file: { model: "p/m", providers } }), asIs)
+    expect(["p", "q"].map((name) => labels.providers(name))).toEqual(["p", OTHER])
+    const names = [...Array.from({ length: 51 }, (_, n) => `${n}`), "m"]
+    expect(names.map((name) => labels.models(name)).slice(49)).toEqual(["49", OTHER, "m"])
   })
 
   it("are no secrets", () => {

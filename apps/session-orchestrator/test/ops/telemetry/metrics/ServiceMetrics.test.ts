@@ -6,6 +6,22 @@ import * as ServiceMetrics from "../../../../src/ops/telemetry/metrics/ServiceMe
 import { waits, withService } from "../../../engine/conversation/ConversationSetup.ts"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 
+it.effect("a request is open until its answer ends, and is counted by its status then", () =>
+  Effect.gen(function* () {
+    const shown = Effect.map(Metric.snapshot, (all) => {
+      const some = all.filter(({ attributes: { status = "201" } = {} }) => status === "201")
+      return some.map(({ id, state }) => `${id} ${JSON.stringify(state)}`).toSorted()
+    })
+    const open = (value: number) => `holdfast_http_requests_open {"value":${value}}`
+    const count = yield* ServiceMetrics.requestCount
+    assert.deepStrictEqual(yield* shown, [open(0)])
+    const during = Effect.map(shown, (seen) => ({ status: 201, seen }))
+    assert.deepStrictEqual((yield* count("PUT", during)).seen, [open(1)])
+    const answered = 'holdfast_http_requests_total {"count":1,"incremental":true}'
+    assert.deepStrictEqual(yield* shown, [open(0), answered])
+  }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
+)
+
 describe("commands that are counted", () => {
   it.effect("rule X4: affect only the turn that they name", () =>
     withService(
