@@ -10,6 +10,7 @@ import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Audience from "./Audience.ts"
 import * as Runners from "./Runners.ts"
 import * as UnderWay from "./UnderWay.ts"
+import type * as It from "../It.ts"
 
 const { WAIT_SECONDS, WHOLE, whole } = UnderWay
 const { at } = Runners
@@ -26,6 +27,10 @@ const LOCKS_LOST = "Could not keep the locks of this runner"
 const test = (title: string, run: Effect.Effect<void, unknown, Scope.Scope>, timeoutMs = TIMEOUT_MS) =>
   it.live(title, () => run.pipe(Effect.scoped, places.withPermits(1)), timeoutMs)
 
+/** A test of a wait, which is longer on a machine that is too slow for it. */
+const waiting = (title: string, body: It.Body<[seconds: number]>, seconds = WAIT_SECONDS) =>
+  test(title, withWait(seconds, Effect.fnUntraced(body)), 2 * TIMEOUT_MS)
+
 /** The server on which each test has a database. */
 const server = OneServer.ofFile()
 
@@ -37,99 +42,84 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
 })
 
 describe.concurrent("runners", () => {
-  test(
+  waiting(
     "rule D4: a runner that freezes past its lock and comes back late is fenced off: nothing is there twice",
-    withWait(
-      WAIT_SECONDS,
-      Effect.fnUntraced(function* (seconds) {
-        const { both, first, runners, second } = yield* pair([`${seconds} seconds`])
-        const turns = yield* UnderWay.begin(runners, both, seconds)
-        first.child.kill("SIGSTOP")
-        // A turn that wakes as its runner freezes has its call cut in two: the provider gets it when the runner resumes.
-        yield* stillWaits(turns.wakesAt)
-        // Subscribers of the frozen runner receive nothing until it resumes.
-        const late = yield* Audience.watch([second], turns.ids)
-        yield* turns.gate.open
-        yield* Audience.seenEnd(late, seconds)
-        const requests = runners.provider.count()
-        first.child.kill("SIGCONT")
-        // It finds out, and answers for all of them again.
-        const { cut } = yield* UnderWay.assertEnded(first, turns)
-        yield* UnderWay.assertEnded(second, turns)
-        UnderWay.assertAsked(requests, cut)
-        yield* runners.settled(2)
-        // There was nothing left to ask for.
-        assert.strictEqual(runners.provider.count(), requests)
-        assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
-        // And it takes part.
-        const id = yield* first.create()
-        assert.strictEqual((yield* first.call(ProcessSetup.request(id, id))).status, 200)
-        assert.deepStrictEqual(yield* first.history(id), [`user: ${id}`, `assistant: ${WHOLE}`])
-      })
-    ),
-    2 * TIMEOUT_MS
+    function* (seconds) {
+      const { both, first, runners, second } = yield* pair([`${seconds} seconds`])
+      const turns = yield* UnderWay.begin(runners, both, seconds)
+      first.child.kill("SIGSTOP")
+      // A turn that wakes as its runner freezes has its call cut in two: the provider gets it when the runner resumes.
+      yield* stillWaits(turns.wakesAt)
+      // Subscribers of the frozen runner receive nothing until it resumes.
+      const late = yield* Audience.watch([second], turns.ids)
+      yield* turns.gate.open
+      yield* Audience.seenEnd(late, seconds)
+      const requests = runners.provider.count()
+      first.child.kill("SIGCONT")
+      // It finds out, and answers for all of them again.
+      const { cut } = yield* UnderWay.assertEnded(first, turns)
+      yield* UnderWay.assertEnded(second, turns)
+      UnderWay.assertAsked(requests, cut)
+      yield* runners.settled(2)
+      // There was nothing left to ask for.
+      assert.strictEqual(runners.provider.count(), requests)
+      assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
+      // And it takes part.
+      const id = yield* first.create()
+      assert.strictEqual((yield* first.call(ProcessSetup.request(id, id))).status, 200)
+      assert.deepStrictEqual(yield* first.history(id), [`user: ${id}`, `assistant: ${WHOLE}`])
+    }
   )
 
-  test(
+  waiting(
     "rule D4: X3: X6: of three runners one is killed; the others have its turns, and each ends once, also for its clients",
-    withWait(
-      WAIT_SECONDS,
-      Effect.fnUntraced(function* (seconds) {
-        const runners = yield* Runners.make(yield* server, [`${seconds} seconds`])
-        const all = yield* runners.startAll(3)
-        const turns = yield* UnderWay.begin(runners, all, seconds)
-        const first = yield* Runners.busiest(all)
-        const survivors = all.filter((runner) => runner !== first)
-        yield* first.end("SIGKILL")
-        yield* runners.settled(survivors.length)
-        for (const { stderr } of survivors) {
-          yield* Process.eventually("the take-over in the log", Effect.sync(stderr), (text) =>
-            text.includes(`from runner 127.0.0.1:${first.runnerPort}, which is gone`)
-          )
-        }
-        yield* turns.gate.open
-        const { cut } = yield* UnderWay.assertEnded(at(survivors, 0), turns)
-        assert.isAtLeast(cut, 1)
-        UnderWay.assertAsked(runners.provider.count(), cut)
-        // Later subscribers receive it too.
-        const late = yield* runners.start
-        yield* runners.settled(3)
-        assert.deepStrictEqual(yield* late.history(turns.ids[0] ?? ""), [
-          `user: ${turns.ids[0]}`,
-          `assistant: ${WHOLE}`
-        ])
-      })
-    ),
-    2 * TIMEOUT_MS
+    function* (seconds) {
+      const runners = yield* Runners.make(yield* server, [`${seconds} seconds`])
+      const all = yield* runners.startAll(3)
+      const turns = yield* UnderWay.begin(runners, all, seconds)
+      const first = yield* Runners.busiest(all)
+      const survivors = all.filter((runner) => runner !== first)
+      yield* first.end("SIGKILL")
+      yield* runners.settled(survivors.length)
+      for (const { stderr } of survivors) {
+        yield* Process.eventually("the take-over in the log", Effect.sync(stderr), (text) =>
+          text.includes(`from runner 127.0.0.1:${first.runnerPort}, which is gone`)
+        )
+      }
+      yield* turns.gate.open
+      const { cut } = yield* UnderWay.assertEnded(at(survivors, 0), turns)
+      assert.isAtLeast(cut, 1)
+      UnderWay.assertAsked(runners.provider.count(), cut)
+      // Later subscribers receive it too.
+      const late = yield* runners.start
+      yield* runners.settled(3)
+      assert.deepStrictEqual(yield* late.history(turns.ids[0] ?? ""), [`user: ${turns.ids[0]}`, `assistant: ${WHOLE}`])
+    }
   )
 
-  test(
+  waiting(
     "rule X6: PostgreSQL is restarted under load: turns that sleep and turns that stream pause and go on, and each ends once",
-    withWait(
-      WAIT_SECONDS,
-      Effect.fnUntraced(function* (seconds) {
-        const postgres = yield* PostgresServer.start
-        const runners = yield* Runners.make(postgres, [`${seconds} seconds`])
-        const both = yield* runners.startAll(2)
-        const turns = yield* UnderWay.begin(runners, both, seconds)
-        yield* postgres.stop
-        yield* turns.gate.open
-        const said = Effect.sync(() => both.map(({ stderr }) => stderr()).join(""))
-        yield* Process.eventually("turns to pause", said, (text) => text.includes("is paused"))
-        // Nothing ends that is not on disk. A turn that slept may have ended before; none that streams could, and `assertEnded` sees to all.
-        for (const id of turns.streaming) {
-          const types = turns.audience.get(id)?.events.map(({ type }) => type) ?? []
-          assert.notInclude(types, "turn-end")
-        }
-        yield* postgres.start
-        const { cut } = yield* UnderWay.assertEnded(at(both, 0), turns)
-        yield* UnderWay.assertEnded(at(both, 1), turns)
-        UnderWay.assertAsked(runners.provider.count(), cut)
-        yield* runners.settled(2)
-        for (const runner of both) assert.notInclude(runner.stdout() + runner.stderr(), PostgresServer.PASSWORD)
-      })
-    ),
-    2 * TIMEOUT_MS
+    function* (seconds) {
+      const postgres = yield* PostgresServer.start
+      const runners = yield* Runners.make(postgres, [`${seconds} seconds`])
+      const both = yield* runners.startAll(2)
+      const turns = yield* UnderWay.begin(runners, both, seconds)
+      yield* postgres.stop
+      yield* turns.gate.open
+      const said = Effect.sync(() => both.map(({ stderr }) => stderr()).join(""))
+      yield* Process.eventually("turns to pause", said, (text) => text.includes("is paused"))
+      // Nothing ends that is not on disk. A turn that slept may have ended before; none that streams could, and `assertEnded` sees to all.
+      for (const id of turns.streaming) {
+        const types = turns.audience.get(id)?.events.map(({ type }) => type) ?? []
+        assert.notInclude(types, "turn-end")
+      }
+      yield* postgres.start
+      const { cut } = yield* UnderWay.assertEnded(at(both, 0), turns)
+      yield* UnderWay.assertEnded(at(both, 1), turns)
+      UnderWay.assertAsked(runners.provider.count(), cut)
+      yield* runners.settled(2)
+      for (const runner of both) assert.notInclude(runner.stdout() + runner.stderr(), PostgresServer.PASSWORD)
+    }
   )
 
   test(
@@ -183,44 +173,41 @@ describe.concurrent("runners", () => {
     })
   )
 
-  test(
+  waiting(
     "a runner that is stopped hands its turns over, ends with 0, and those that wait wake at their time",
-    withWait(
-      10,
-      Effect.fnUntraced(function* (seconds) {
-        const { both, first, runners, second } = yield* pair([`${seconds} seconds`])
-        const { ids, wakesAt } = yield* UnderWay.waiting(runners, both, 8)
-        // Rule X4: half of the commands come in at the runner that is not the owner.
-        const until = Date.now() + 1_000 * seconds
-        yield* Effect.forEach(
-          ids,
-          (id) =>
-            Process.eventually(
-              "the command to be taken",
-              first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } }),
-              ({ status }) => !Process.isLate(status)
-            ),
-          { concurrency: "unbounded" }
-        )
-        // A turn that woke before its command has nothing to wait for.
-        yield* stillWaits(wakesAt)
-        const before = yield* Effect.forEach(ids, (id) => second.state(id))
-        yield* stillWaits(until)
-        for (const { retryAt } of before) assert.strictEqual(retryAt, until)
-        assert.strictEqual((yield* first.end("SIGTERM")).code, 0)
-        const audience = yield* Audience.watch([second], ids)
-        const after = yield* Effect.forEach(ids, (id) => second.state(id))
-        for (const { retryAt } of before) yield* stillWaits(retryAt)
-        assert.deepStrictEqual(
-          after.map(({ attempt, retryAt }) => [attempt, retryAt]),
-          before.map(({ attempt, retryAt }) => [attempt, retryAt])
-        )
-        yield* Audience.seenEnd(audience, seconds)
-        UnderWay.assertAnswered(audience)
-        assert.strictEqual(runners.provider.count(), 2 * ids.length)
-      })
-    ),
-    2 * TIMEOUT_MS
+    function* (seconds) {
+      const { both, first, runners, second } = yield* pair([`${seconds} seconds`])
+      const { ids, wakesAt } = yield* UnderWay.waiting(runners, both, 8)
+      // Rule X4: half of the commands come in at the runner that is not the owner.
+      const until = Date.now() + 1_000 * seconds
+      yield* Effect.forEach(
+        ids,
+        (id) =>
+          Process.eventually(
+            "the command to be taken",
+            first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } }),
+            ({ status }) => !Process.isLate(status)
+          ),
+        { concurrency: "unbounded" }
+      )
+      // A turn that woke before its command has nothing to wait for.
+      yield* stillWaits(wakesAt)
+      const before = yield* Effect.forEach(ids, (id) => second.state(id))
+      yield* stillWaits(until)
+      for (const { retryAt } of before) assert.strictEqual(retryAt, until)
+      assert.strictEqual((yield* first.end("SIGTERM")).code, 0)
+      const audience = yield* Audience.watch([second], ids)
+      const after = yield* Effect.forEach(ids, (id) => second.state(id))
+      for (const { retryAt } of before) yield* stillWaits(retryAt)
+      assert.deepStrictEqual(
+        after.map(({ attempt, retryAt }) => [attempt, retryAt]),
+        before.map(({ attempt, retryAt }) => [attempt, retryAt])
+      )
+      yield* Audience.seenEnd(audience, seconds)
+      UnderWay.assertAnswered(audience)
+      assert.strictEqual(runners.provider.count(), 2 * ids.length)
+    },
+    10
   )
 
   test(

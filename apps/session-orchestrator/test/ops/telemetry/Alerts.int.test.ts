@@ -50,12 +50,8 @@ describe("docs/prometheus-alerts.yml", () => {
         const { groupedBy, isValid, selectors } = PromQl.read(expr)
         assert.isTrue(isValid, `${alert} is no PromQL`)
         assert.isAbove(selectors.length, 0, alert)
-        const shown = Array.from(
-          Object.values(annotations)
-            .join(" ")
-            .matchAll(/\$labels\.(\w+)/g),
-          ([, label = ""]) => label
-        )
+        const text = Object.values(annotations).join(" ")
+        const shown = Array.from(text.matchAll(/\$labels\.(\w+)/g), ([, label = ""]) => label)
         const labels = new Set<string>(OF_THE_SCRAPE)
         for (const selector of selectors) {
           if (OF_PROMETHEUS.has(selector.name)) continue

@@ -133,14 +133,9 @@ describe("metrics", () => {
     const context = yield* Layer.build(Telemetry.layer.pipe(Layer.provide(config)))
     const { completed, failed, overloaded } = Observations
     const shared = { ...failed, failure: { ...overloaded, shared: true } } as const
-    const outcomes = [
-      completed,
-      failed,
-      shared,
-      { _tag: "Lost", endedAt: 9 },
-      { _tag: "Interrupted", endedAt: 9 }
-    ] as const
-    for (const outcome of outcomes) Context.get(context, Observer.Observer).attempt?.(Observations.attempt({ outcome }))
+    const ended = [{ _tag: "Lost", endedAt: 9 } as const, { _tag: "Interrupted", endedAt: 9 } as const]
+    for (const outcome of [completed, failed, shared, ...ended])
+      Context.get(context, Observer.Observer).attempt?.(Observations.attempt({ outcome }))
     const calls = Context.get(context, RecentCalls).read(9_000)
     const expected = new CallCounts(0)
     expected.count({ target: Observations.place.target, endedAt: 3_000, isAnswered: true })

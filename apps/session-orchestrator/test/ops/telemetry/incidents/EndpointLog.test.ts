@@ -109,11 +109,8 @@ It.effect("rule X12: a turn that changed its model waited for the one before", f
 It.effect("a turn that it answered in the end was not answered elsewhere", function* () {
   const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
   const end = { status: "completed", endedAt: 180 } as const
-  expect(yield* standingOf([{ records: [...waits, answered], end }])).toEqual({
-    ...NOTHING,
-    answeredAt: 170,
-    lastAnswerAt: 170
-  })
+  const standing = { ...NOTHING, answeredAt: 170, lastAnswerAt: 170 }
+  expect(yield* standingOf([{ records: [...waits, answered], end }])).toEqual(standing)
 })
 
 It.effect("rule A9: an invalid answer counts if it is whole, and not if it broke off", function* () {
@@ -143,11 +140,8 @@ It.effect("an answer is one of its attempts since then, also of a turn without r
 
 It.effect("the turns are read once for all endpoints, of which each has its own question", function* () {
   const end = { status: "failed", endedAt: 180 } as const
-  const { read, sources } = sourcesOf([
-    { records: waits },
-    { records: waits, end },
-    { records: waits, model: xai, end }
-  ])
+  const logged = [{ records: waits }, { records: waits, end }, { records: waits, model: xai, end }]
+  const { read, sources } = sourcesOf(logged)
   const questions = new Map([
     [Target.format(openai), { since: 100, at: 200, wantsEnds: false }],
     [Target.format(xai), { since: 190, at: 200, wantsEnds: false }]

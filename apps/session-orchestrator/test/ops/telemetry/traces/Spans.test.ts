@@ -2,9 +2,10 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Observer } from "@holdfast/kernel"
 import { Eventful, Scenario } from "@holdfast/kernel/testing"
 import * as conventions from "@opentelemetry/semantic-conventions/incubating"
-import { Effect, Fiber } from "effect"
+import { Fiber } from "effect"
 import * as Spans from "../../../../src/ops/telemetry/traces/Spans.ts"
 import * as Observations from "../Observations.ts"
+import * as It from "../../../It.ts"
 
 const addressOf = () => new URL("https://api.openai.com/v1")
 
@@ -27,11 +28,7 @@ const spans: ReadonlyArray<Spans.Span> = [
   ...Spans.ofSeal(Observations.seal({ steps: 2 }))
 ]
 
-const byName = (name: string): Spans.Span => {
-  const found = spans.find((span) => span.name === name)
-  if (found === undefined) throw new Error(`no span ${name} among ${spans.map(({ name }) => name).join(", ")}`)
-  return found
-}
+const byName = (name: string): Spans.Span => spans.find((span) => span.name === name) ?? expect.fail(`no span ${name}`)
 
 /** The names of attributes that are neither Holdfast's nor of the conventions. */
 const unknownIn = (spans: ReadonlyArray<Spans.Span>): ReadonlyArray<string> => {
@@ -137,38 +134,35 @@ describe("spans", () => {
     ])
   })
 
-  it("rule A16: of a turn with compaction, another target and guidance make one tree, with all its attempts", async () => {
-    const spans: Array<Spans.Span> = []
-    const { end } = await Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const run = yield* Scenario.straight({
-            ...Eventful.turn(),
-            observer: {
-              attempt: (ended) => void spans.push(...Spans.ofAttempt(ended, addressOf)),
-              compaction: (ended) => void spans.push(...Spans.ofCompaction(ended)),
-              tool: (ended) => void spans.push(...Spans.ofTool(ended)),
-              seal: (sealed) => void spans.push(...Spans.ofSeal(sealed))
-            }
-          })
-          return { end: yield* Fiber.join(run.fiber) }
-        })
+  It.live(
+    "rule A16: of a turn with compaction, another target and guidance make one tree, with all its attempts",
+    function* () {
+      const spans: Array<Spans.Span> = []
+      const { fiber } = yield* Scenario.straight({
+        ...Eventful.turn(),
+        observer: {
+          attempt: (ended) => void spans.push(...Spans.ofAttempt(ended, addressOf)),
+          compaction: (ended) => void spans.push(...Spans.ofCompaction(ended)),
+          tool: (ended) => void spans.push(...Spans.ofTool(ended)),
+          seal: (sealed) => void spans.push(...Spans.ofSeal(sealed))
+        }
+      })
+      const end = yield* Fiber.join(fiber)
+      const ids = new Set(spans.map(({ spanId }) => spanId))
+      expect(ids.size).toBe(spans.length)
+      expect(spans.filter(({ parentSpanId }) => parentSpanId === undefined).map(({ name }) => name)).toEqual([
+        "invoke_agent holdfast"
+      ])
+      expect(spans.filter(({ parentSpanId }) => parentSpanId !== undefined && !ids.has(parentSpanId))).toEqual([])
+      const attempts = spans.filter(({ name }) => name.startsWith("chat ") || name === "compact")
+      expect(attempts.length).toBe(end.attempts)
+      expect(attempts.map(({ name }) => name).join(", ")).toBe(
+        "chat model, compact, chat model, chat big, chat big, chat model, chat model"
       )
-    )
-    const ids = new Set(spans.map(({ spanId }) => spanId))
-    expect(ids.size).toBe(spans.length)
-    expect(spans.filter(({ parentSpanId }) => parentSpanId === undefined).map(({ name }) => name)).toEqual([
-      "invoke_agent holdfast"
-    ])
-    expect(spans.filter(({ parentSpanId }) => parentSpanId !== undefined && !ids.has(parentSpanId))).toEqual([])
-    const attempts = spans.filter(({ name }) => name.startsWith("chat ") || name === "compact")
-    expect(attempts.length).toBe(end.attempts)
-    expect(attempts.map(({ name }) => name).join(", ")).toBe(
-      "chat model, compact, chat model, chat big, chat big, chat model, chat model"
-    )
-    expect(spans.at(-1)?.attributes).toMatchObject({ "holdfast.turn.report": "tool-call" })
-    expect(unknownIn(spans)).toEqual([])
-  })
+      expect(spans.at(-1)?.attributes).toMatchObject({ "holdfast.turn.report": "tool-call" })
+      expect(unknownIn(spans)).toEqual([])
+    }
+  )
 
   it("of a turn with an unfinished step are two: the step's too", () => {
     const named = (seal: Parameters<typeof Observations.seal>[0]) =>

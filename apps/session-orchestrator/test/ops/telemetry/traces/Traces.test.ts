@@ -20,13 +20,8 @@ const exported = Effect.fnUntraced(function* (
       return HttpClientResponse.fromWeb(request, new Response("", { status }))
     })
   )
-  const traces = yield* Traces.make({
-    url: "http://collector.test/v1/traces",
-    headers: {},
-    version: "0",
-    addressOf: () => undefined,
-    redact
-  }).pipe(Effect.provideService(HttpClient.HttpClient, client))
+  const to = { url: "http://collector.test/v1/traces", headers: {}, version: "0", addressOf: () => undefined }
+  const traces = yield* Effect.provideService(Traces.make({ ...to, redact }), HttpClient.HttpClient, client)
   tell(traces)
   yield* TestClock.adjust("1999 millis")
   assert.lengthOf(bodies, 0)
