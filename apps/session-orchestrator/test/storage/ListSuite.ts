@@ -252,6 +252,11 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     expect(yield* found("100 %")).toEqual([one])
     expect(yield* found("disk_1")).toEqual([two])
     expect(yield* found("LONG")).toEqual([three])
+    // Where a prompt is so long that its list has the beginning alone.
+    yield* store.createConversation(NumberedData.conversation(2))
+    const prompt = `${"x".repeat(Keyset.PROMPT_CHARACTERS)} far off`
+    yield* Logged.accept(NumberedData.turn(4, 2, { prompt }), { isOpened: true })
+    expect(yield* found("far off")).toEqual([NumberedData.turnId(4)])
     // Keys and ids of a message as it is on disk.
     for (const search of ["content", "assistant", "createdAt", "turn-2", "1%0", "!"])
       expect(yield* found(search)).toEqual([])

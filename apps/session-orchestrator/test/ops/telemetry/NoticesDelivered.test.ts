@@ -102,7 +102,10 @@ describe("a notice", () => {
       ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
     )
     const count = (receiver: string, outcome: string) =>
-      Effect.map(Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })), ({ count }) => count)
+      Effect.map(
+        Metric.value(Metric.withAttributes(Deliveries.notices, { receiver, outcome })),
+        ({ count, incremental }) => incremental && count
+      )
     const counts = ["webhook", "command"].flatMap((to) => [count(to, "refused"), count(to, "taken")])
     assert.deepStrictEqual(yield* Effect.all(counts), [1, 0, 0, 1])
   })
