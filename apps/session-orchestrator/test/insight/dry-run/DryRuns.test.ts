@@ -126,6 +126,7 @@ describe("POST /v1/dry-run", () => {
     assert.notInclude(other.assumptions, reached)
     const moved = yield* run({ replay: { since: 0 }, model: "two/x" }, recording)
     assert.deepStrictEqual(moved.report.endpoints, [{ target: "two/x", calls: 3, answered: 3, failed: 0 }])
+    assert.match(moved.assumptions.join(" "), /two\/x is assumed to answer at once: 3 calls/)
   })
 
   It.effect("DryRuns.N1: one runs at a time: the next reads its record when the one before has ended", function* () {

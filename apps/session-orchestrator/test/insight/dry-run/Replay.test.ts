@@ -163,9 +163,9 @@ const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded
 const shared: Failure.Failure = { ...overloaded, shared: true }
 const ASKS = { because: "turn", tokens: 9, limit: 5, waitedMs: 0, message: "?" }
 
-const chainedBy = (chains: { readonly [role: string]: ReadonlyArray<string> }): Night => ({
+const chainedBy = (chains: { readonly [role: string]: ReadonlyArray<string> }, revert?: "never"): Night => ({
   ...plain,
-  retry: { routing: { type: "fallback-chain", chains } }
+  retry: { routing: { type: "fallback-chain", chains, ...defined({ revert }) } }
 })
 
 const record = (kind: Records.Kind, number: number, value: object) =>
@@ -402,6 +402,11 @@ describe("a replay under another configuration", () => {
     assert.isUndefined(turns[0]?.followed.leftAt)
     assert.deepStrictEqual(would.turns, was.turns)
     assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 1_000 })
+    // Rule P9: it continues where its conversation was.
+    const there = record("Route", 0, { route: { target: TWO, role: "default" }, from: "two/x" })
+    const stays = recordingOf(turnOf("stays", [there, completed(0, 1_000)], ["completed", 1_000]))
+    const { turns: stayed } = yield* replay(stays, chainedBy({ default: ["two/x"] }, "never"))
+    assert.deepStrictEqual(stayed[0]?.followed, { decisions: 0 })
   })
 
   It.effect("rule X10: follows tools, lost attempts and rejected answers, up to what differs", function* () {

@@ -128,10 +128,8 @@ describe("the report on an endpoint", () => {
     ].reduce(Standing.merge)
     const pauses = report({ standing }).pauses.flatMap(({ isAsked, of, until }) => [of, isAsked, until])
     expect(pauses).toEqual(["target", false, now + 60_000, "credential", true, now + 60_000])
-    const later = paused(Standing.target(route.target), now + 90_000)
-    expect(report({ standing: later }).pauses.map(({ isAsked }) => isAsked)).toEqual([true])
-    const earlier = paused(Standing.target(route.target), now + 30_000)
-    expect(report({ standing: earlier }).pauses.map(({ isAsked }) => isAsked)).toEqual([false])
+    const asked = (ms: number) => report({ standing: paused(Standing.target(route.target), now + ms) }).pauses
+    expect([asked(90_000), asked(30_000)]).toMatchObject([[{ isAsked: true }], [{ isAsked: false }]])
     const second = report({ standing }, { ...route, credential: "B_KEY" })
     expect(second.pauses.map(({ of }) => of)).toEqual(["target", "account"])
   })
