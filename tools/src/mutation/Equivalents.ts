@@ -405,6 +405,27 @@ export const listed: ReadonlyArray<Listed> = [
     path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
     operator: "constant",
     before: "0",
+    line: "private end = 0",
+    reason: "numbers of frames are compared with each other alone: it does not matter where they begin"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
+    operator: "constant",
+    before: "0",
+    line: "private lagging = 0",
+    reason: "the first frame sets it, and nothing reads it before"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/orchestrator/NewConversation.ts",
+    operator: "constant",
+    before: "1",
+    line: "const unknown = tools?.findIndex((server) => !toolServers.includes(server)) ?? -1",
+    reason: "each number below zero is passed over"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
+    operator: "constant",
+    before: "0",
     line: "private total = 0",
     reason: "what was counted is compared with what was counted before: it does not matter where that begins"
   },
