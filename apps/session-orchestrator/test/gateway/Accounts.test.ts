@@ -26,6 +26,15 @@ describe("the account of a call", () => {
     expect(nameOf(login("of-another-0123456789", "s-3"))).not.toBe(name)
   })
 
+  it("is known anew by its login when 1,000 others have called since", () => {
+    for (const others of [999, 1_000]) {
+      const { nameOf } = new Accounts()
+      const [name] = [login("first-0123456789", "s"), login("renewed-0123456789", "s")].map(nameOf)
+      for (let n = 0; n < others; n++) nameOf(login(`${n}-0123456789`, `of ${n}`))
+      expect([others, nameOf(login("renewed-0123456789", "t")) === name]).toEqual([others, others === 999])
+    }
+  })
+
   it("rule X13: is that of the organisation that an answer names, for each login of it, and over restarts", () => {
     const { nameIn, nameOf } = new Accounts()
     const name = nameIn(login("first-0123456789", "s-1"), "org-1")
