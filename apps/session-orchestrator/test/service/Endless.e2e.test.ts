@@ -63,11 +63,8 @@ describe("a process with little memory", () => {
   It.live("rule C11: survives endless answers and tool calls, whose turns fail after one call each", function* () {
     const { calls, url } = yield* provider
     const directory = yield* Process.directory
-    const service = yield* Process.start({
-      directory,
-      config: ProcessSetup.configOf({ url }),
-      env: { NODE_OPTIONS: HEAP }
-    })
+    const config = ProcessSetup.configOf({ url })
+    const service = yield* Process.start({ directory, config, env: { NODE_OPTIONS: HEAP } })
     const prompts = ["endless-text", "endless-call", "endless-lines"]
     const ends = yield* Effect.forEach(
       prompts,

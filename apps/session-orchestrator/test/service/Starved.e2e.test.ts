@@ -14,10 +14,8 @@ describe("a process that is starved", () => {
   It.live("rule D3: a provider that dies, and comes up on the same port, answers the turn that waited", function* () {
     const directory = yield* Process.directory
     const { port, url } = yield* Effect.scoped(ScriptedServer.start({ port: yield* freePort }))
-    const service = yield* Process.start({
-      directory,
-      config: ProcessSetup.configOf({ url }, { delays: ["50 millis"] })
-    })
+    const config = ProcessSetup.configOf({ url }, { delays: ["50 millis"] })
+    const service = yield* Process.start({ directory, config })
     const live = yield* Effect.flatMap(service.create(), (id) => service.open(ProcessSetup.request(id, "one")))
     assert.include(yield* live.until("provider-retry"), "ECONNREFUSED")
     const provider = yield* ScriptedServer.start({ port })
