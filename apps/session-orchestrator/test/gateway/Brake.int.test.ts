@@ -14,6 +14,7 @@ const CHAT = "/to/own/chat/completions"
 
 /** An answer has 8 tokens. */
 const ANSWER = GatewayRig.chatStream("hello")
+const ms = Duration.millis(1)
 
 const of = (session: string) => ({
   authorization: "Bearer sk-of-the-client-0123",
@@ -197,10 +198,7 @@ describe("a call of the gateway", () => {
   It.live("rule X11: ends with the provider's refusal where nobody answers in time, as with `claude -p`", function* () {
     const { endpoint, service } = yield* GatewayRig.start({
       answer: (call) => GatewayRig.sendError(call, 503),
-      retry: {
-        ...Service.QUICK,
-        spendGuard: { after: Duration.millis(1), maxInputTokens: 2, answerWithin: Duration.millis(1) }
-      }
+      retry: { ...Service.QUICK, spendGuard: { after: ms, maxInputTokens: 2, answerWithin: ms } }
     })
     const refused = yield* GatewayRig.post(service.port, CHAT, ASK, of("s-1"))
     expect([refused.status, endpoint.calls.length]).toEqual([503, 1])
@@ -218,7 +216,6 @@ describe("a call of the gateway", () => {
   })
 
   It.live("rule X11: goes on where no person answers in time, if that is set", function* () {
-    const ms = Duration.millis(1)
     const { endpoint, service } = yield* GatewayRig.start({
       answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, ANSWER)),
       retry: {
