@@ -4,11 +4,7 @@ import * as Terminal from "../../../src/cli/terminal/Terminal.ts"
 import type { Environment } from "../../../src/config/reading/Environment.ts"
 
 const columnsOf = (stdout: number | undefined, stderr: number | undefined): number => {
-  const stream = (columns: number | undefined): Terminal.Stream => ({
-    isTTY: true,
-    write: () => true,
-    ...defined({ columns })
-  })
+  const stream = (columns?: number): Terminal.Stream => ({ isTTY: true, write: () => true, ...defined({ columns }) })
   return Terminal.make(stream(stdout), stream(stderr), {}).columns()
 }
 
