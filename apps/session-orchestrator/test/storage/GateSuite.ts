@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
-import { GateTable, type Posted, STALE_MS } from "../../src/storage/tables/GateTable.ts"
+import { GateTable, type Posted } from "../../src/storage/tables/GateTable.ts"
 import * as It from "../It.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: 'It\'s "busy"', retryable: true, status: 529 }
@@ -46,7 +46,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
     expect(both.toSorted((a, b) => a.runner.localeCompare(b.runner))).toEqual([one, two])
     const later = { ...one, underway: 0 }
     expect(yield* share([later], ["a"], now + 2_000)).toContainEqual(later)
-    const dead = yield* share([], ["a"], now + 1_000 + STALE_MS)
+    const dead = yield* share([], ["a"], now + 1_000 + 15_000)
     expect(dead.find(({ runner }) => runner === "2")).toEqual({ ...two, underway: 0 })
     yield* share([later], ["a"], now + 200_000)
     expect((yield* share([], ["a", "b"], now)).map(({ provider, runner }) => provider + runner)).toEqual(["a1"])

@@ -10,9 +10,8 @@ import * as fc from "fast-check"
 import * as TurnReport from "../../src/insight/inspection/TurnReport.ts"
 import * as PeriodReports from "../../src/insight/inspection/period/PeriodReports.ts"
 import * as TurnUse from "../../src/engine/spend/TurnUse.ts"
-import { AnsweredCalls, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
+import { AnsweredCalls } from "../../src/storage/AnsweredCalls.ts"
 import { TurnLog } from "../../src/storage/TurnLog.ts"
-import * as Keyset from "../../src/storage/tables/Keyset.ts"
 import { Lists } from "../../src/storage/Lists.ts"
 import type { Page, Position, TurnFilter } from "../../src/storage/ListPage.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -254,9 +253,10 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     expect(yield* found("LONG")).toEqual([three])
     // Where a prompt is so long that its list has the beginning alone.
     yield* store.createConversation(NumberedData.conversation(2))
-    const prompt = `${"x".repeat(Keyset.PROMPT_CHARACTERS)} far off`
-    yield* Logged.accept(NumberedData.turn(4, 2, { prompt }), { isOpened: true })
-    expect(yield* found("far off")).toEqual([NumberedData.turnId(4)])
+    const beginning = "x".repeat(200)
+    yield* Logged.accept(NumberedData.turn(4, 2, { prompt: `${beginning} far off` }), { isOpened: true })
+    const { rows } = yield* lists.turns({ search: "far off" }, undefined, 9)
+    expect(rows.map(({ turn: { prompt, turnId } }) => [turnId, prompt])).toEqual([[NumberedData.turnId(4), beginning]])
     // Keys and ids of a message as it is on disk.
     for (const search of ["content", "assistant", "createdAt", "turn-2", "1%0", "!"])
       expect(yield* found(search)).toEqual([])
@@ -305,14 +305,15 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     yield* Logged.append(NumberedData.turnId(500), 1, [GivenRecords.retry(0, 60_000, 1_010_000)])
     const answeredCalls = yield* AnsweredCalls
     const tokens = { input: 7, output: 3, cachedInput: 1, cacheWrite: 0 }
+    const hourMs = 3_600_000
     const hour = { hour: 0, target: MODELS[2], calls: 2, unreported: 0, tokens }
-    yield* answeredCalls.add([hour, { ...hour, hour: 2 * HOUR_MS }])
+    yield* answeredCalls.add([hour, { ...hour, hour: 2 * hourMs }])
     yield* answeredCalls.add([{ ...hour, target: MODELS[0], unreported: 1 }, hour])
-    expect(yield* answeredCalls.between(HOUR_MS - 1, HOUR_MS)).toEqual([
+    expect(yield* answeredCalls.between(hourMs - 1, hourMs)).toEqual([
       { ...hour, target: MODELS[0], unreported: 1 },
       { ...hour, calls: 4, tokens: { input: 14, output: 6, cachedInput: 2, cacheWrite: 0 } }
     ])
-    expect(yield* answeredCalls.between(HOUR_MS, 2 * HOUR_MS - 1)).toEqual([])
+    expect(yield* answeredCalls.between(hourMs, 2 * hourMs - 1)).toEqual([])
     const log = yield* TurnLog
     const ports = { lists, log, answered: answeredCalls }
     const period = { since: 0, until: 1e6, timeZone: "UTC", prices: {}, keyVariables: () => [], redact: String }
@@ -438,7 +439,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     expect(yield* found(1_001, 50)).toEqual([[], 1])
     expect(yield* found(1_000, 50)).toEqual([[], undefined])
     // Looking for them took too long.
-    expect(yield* found(99_701, 50, Keyset.SCAN_MS)).toEqual([[99_700, 99_699], 99_601])
+    expect(yield* found(99_701, 50, 20)).toEqual([[99_700, 99_699], 99_601])
   })
 }
 

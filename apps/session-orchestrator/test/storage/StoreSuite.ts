@@ -346,6 +346,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
     }
     const messages = yield* Logged.history(conversationId)
     expect(messages).toHaveLength(8)
+    expect(storedPrompt([{ type: "text", text: long }, file]).prompt).toHaveLength(4_096)
     const turn = NumberedData.turn(9, 1, storedPrompt([{ type: "text", text: "and this" }, file]))
     yield* Logged.accept(turn)
     const resume = (n: number) => store.resumption(NumberedData.turnId(n), NumberedData.conversationId(1))
