@@ -1478,6 +1478,237 @@ export const listed: ReadonlyArray<Listed> = [
     before: "return",
     line: "if (around === undefined) return",
     reason: "a key is always inside an object: the check is for the compiler"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/DryRun.ts",
+    operator: "boundary",
+    before: "n < most",
+    line: "for (let n = 0; n < most; n++)",
+    reason: "how much is done between two pauses is a matter of time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/DryRun.ts",
+    operator: "constant",
+    before: "0",
+    line: "private characters = 0",
+    reason: "a character more or less of a bound on memory"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/DryRun.ts",
+    operator: "boundary",
+    before: "this.characters >= MOST_CHARACTERS",
+    line: "return this.attempts >= this.options.mostCalls || this.characters >= MOST_CHARACTERS",
+    reason: "a character more or less of a bound on memory"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/Trial.ts",
+    operator: "constant",
+    before: "1",
+    line: "inSlices(() => dryRun.step(1)),",
+    reason: "how much is done between two looks at the clock is a matter of time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/Trial.ts",
+    operator: "boundary",
+    before: "performance.now() < end",
+    line: "while (!isOver && performance.now() < end) isOver = !step()",
+    reason: "how much is done between two pauses is a matter of time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/Trial.ts",
+    operator: "constant",
+    before: "5",
+    line: "const SLICE_MS = 5",
+    reason: "how much is done between two pauses is a matter of time"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/DryTurn.ts",
+    operator: "dropped",
+    before: "isOver = true",
+    line: "isOver = true",
+    reason: "to stop a fiber that has ended does nothing"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/DryTurn.ts",
+    operator: "constant",
+    before: "true",
+    line: "isOver = true",
+    reason: "to stop a fiber that has ended does nothing"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/Replay.ts",
+    operator: "constant",
+    before: "0",
+    line: "for (const one of counts) for (const [key, n] of one) sums.set(key, Math.max(sums.get(key) ?? 0, n))",
+    reason: "a count is at least 1"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/dry-run/DryTurnCourse.ts",
+    operator: "constant",
+    before: "0",
+    line: "now = times.reduce<number>((last, time = 0) => Math.max(last, time), now)",
+    reason: "the latest moment of a course is later than the clock's first"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/Words.ts",
+    operator: "constant",
+    before: "0",
+    line: 'type === "elapsed" && at !== undefined ? at - due - heldMs : 0',
+    reason: "a millisecond is not late, and nothing else is asked where no wait has elapsed"
+  },
+  {
+    path: "apps/session-orchestrator/src/insight/inspection/period/Timeline.ts",
+    operator: "constant",
+    before: "1",
+    line: "private readonly changes = zeros(PARTS + 1)",
+    reason: "a part after the last is not read"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/incidents/Notifications.ts",
+    operator: "constant",
+    before: "false",
+    line: "let isUrgent = false",
+    reason: "the first round sets it before it is read"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/incidents/Notifications.ts",
+    operator: "dropped",
+    before: "return",
+    line: "if (before === key) return",
+    reason: "a turn that leaves an endpoint and comes back to it leaves its count as it was"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/telemetry/incidents/Notifications.ts",
+    operator: "constant",
+    before: "0",
+    line: "const isUnwatched = !counts.has(key) && (looks.get(key)?.nextAt ?? 0) <= at",
+    reason: "the clock is past its first moment"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/TurnListTable.ts",
+    operator: "dropped",
+    before: "continue",
+    line: "if (turn === undefined || confirmed.has(number)) continue",
+    reason: "a second message of a turn confirms the same number again"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/TurnListTable.ts",
+    operator: "branch",
+    before: "(tag === undefined && conversationId === undefined) || (since === undefined && status === undefined)",
+    line: "if ((tag === undefined && conversationId === undefined) || (since === undefined && status === undefined))",
+    reason: "the condition that is added holds for all that the index answers"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/TurnListTable.ts",
+    operator: "constant",
+    before: "0",
+    line: "if (status === undefined) return sql`t.accepted_at >= ${since ?? 0}`",
+    reason: "one of `since` and `status` is there"
+  },
+  {
+    path: "apps/session-orchestrator/src/ops/delivery/Deliveries.ts",
+    operator: "constant",
+    before: "0",
+    line: "return Math.max(Backoff.delayAt(waits, failedAttempts - 1), Math.min(hint?.retryAfterMs ?? 0, longestHintMs))",
+    reason: "a wait of the schedule is longer than a millisecond"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/Keyset.ts",
+    operator: "constant",
+    before: "1",
+    line: "const step = matching(sql, filter) === undefined ? limit + 1 : STEP",
+    reason: "how many rows are read at once is a matter of time: a page is cut to its limit"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/Keyset.ts",
+    operator: "constant",
+    before: "1",
+    line: "like(sql, column, `%${escaped(JSON.stringify(text).slice(1, -1))}%`)",
+    reason: "a text that is shorter finds more candidates, of which each is confirmed"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/ConversationRetention.ts",
+    operator: "constant",
+    before: "0",
+    line: "const from: Position | undefined = tag === undefined ? { at: before, number: 0 } : undefined",
+    reason: "numbers of conversations begin at 1"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/EventTable.ts",
+    operator: "constant",
+    before: "2_147_483_647",
+    line: "export const MAX_ID = 2_147_483_647",
+    reason: "no event has a larger number"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/tables/RecordTable.ts",
+    operator: "constant",
+    before: "2_147_483_647",
+    line: "const ANY = 2_147_483_647",
+    reason: "no value is longer"
+  },
+  {
+    path: "apps/session-orchestrator/src/engine/orchestrator/ConversationViews.ts",
+    operator: "constant",
+    before: "0",
+    line: "const { route } = Routes.begin(policy, question, { credentials, models, standing, countTokens: () => 0 }, now)",
+    reason: "every window has room for a token"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/body/StaticFile.ts",
+    operator: "constant",
+    before: "0",
+    line: 'version: createHash("sha256").update(bytes).digest("hex").slice(0, 16),',
+    reason: "any part of a hash distinguishes contents"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/body/StaticFile.ts",
+    operator: "constant",
+    before: "16",
+    line: 'version: createHash("sha256").update(bytes).digest("hex").slice(0, 16),',
+    reason: "any part of a hash distinguishes contents"
+  },
+  {
+    path: "apps/session-orchestrator/src/acp/AcpSession.ts",
+    operator: "dropped",
+    before: "break",
+    line: "break",
+    reason: "only an empty `default` follows"
+  },
+  {
+    path: "apps/session-orchestrator/src/acp/AcpAgent.ts",
+    operator: "constant",
+    before: "true",
+    line: 'signal.addEventListener("abort", () => void answer(session.cancel), { once: true })',
+    reason: "a signal aborts once"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/socket/SocketSession.ts",
+    operator: "constant",
+    before: "0",
+    line: "for (let silent = 0; silent < MOST_SILENT; silent++) {",
+    reason: "the first round sets it anew: nothing was received before"
+  },
+  {
+    path: "apps/session-orchestrator/src/gateway/LocalWaits.ts",
+    operator: "dropped",
+    before: "givenUp.delete(given)",
+    line: "for (const [given, { at }] of givenUp) if (at + KEPT_MS <= now) givenUp.delete(given)",
+    reason: "what has expired is not found either: this frees memory"
+  },
+  {
+    path: "apps/session-orchestrator/src/gateway/LocalWaits.ts",
+    operator: "constant",
+    before: "0",
+    line: "const sinceOf = ({ conversationId }: Wait): number => HeldCallIds.read(conversationId)?.since ?? 0",
+    reason: "a call that is held has its beginning"
+  },
+  {
+    path: "apps/session-orchestrator/src/http/page/PageFiles.ts",
+    operator: "branch",
+    before: 'error instanceof Error && "code" in error',
+    line: 'if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined',
+    reason: "every error with the code `ENOENT` is an `Error`"
   }
 ]
 
