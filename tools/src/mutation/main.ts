@@ -127,7 +127,7 @@ const min = numberOf("min", values.min, (n) => n >= 0 && n <= 100, "a percentage
 
 const { passedOver, places, stale } = placesOf(chosen)
 for (const { before, operator, path } of stale)
-  console.error(`Equivalents.ts lists what is gone: ${path}, ${operator} of \`${before}\`.`)
+  console.error(`equivalents.txt lists what is gone: ${path}, ${operator} of \`${before}\`.`)
 const sample = values.at === undefined ? Sample.draw(places, count, values.seed) : selected(places, values.at)
 if (values.list) {
   for (const place of sample)
